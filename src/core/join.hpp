@@ -157,6 +157,8 @@ struct JoinStats : PairCounts {
 };
 
 inline constexpr double unknown_share = -1;
+// Of the work of a join: what is counted for all that comes before the search for pairs.
+inline constexpr double share_before_search = 0.1;
 
 enum class StepResult { working, batch, done };
 
@@ -231,7 +233,7 @@ class JoinEngine {
   virtual JoinStats stats() const = 0;
 
   // Returns the share of the work that is done once every set has been added, from 0 to 1; unknown_share
-  // where nobody can tell. Callable at any time between other calls.
+  // where that cannot be told. Never falls. Callable at any time between other calls.
   virtual double share_done() const { return unknown_share; }
 
   // Returns what to tell the user since the last call; null if there is nothing.

@@ -10,6 +10,12 @@
 #include "core/base/thread_budget.hpp"
 
 namespace simjoin {
+namespace {
+
+// What a pass takes of the rest of its stage.
+constexpr double share_of_pass = 0.125;
+
+}  // namespace
 
 SignalsBlocked::SignalsBlocked() {
   sigset_t all;
@@ -33,6 +39,29 @@ std::thread start_thread(std::function<void()> body) {
 int thread_count(int setting) {
   constexpr int most = 1024;
   return std::clamp(setting > 0 ? setting : static_cast<int>(std::thread::hardware_concurrency()), 1, most);
+}
+
+void WorkShare::begin_stage(double end, bool one_pass) {
+  const std::lock_guard lock(mutex_);
+  begin_ = pass_end_ = end_;
+  if (end > end_) end_ = std::min(end, 1.0);
+  one_pass_ = one_pass;
+  steps_ = 0;
+}
+
+void WorkShare::begin_pass(size_t steps) {
+  const std::lock_guard lock(mutex_);
+  begin_ = pass_end_;
+  pass_end_ += (end_ - begin_) * (one_pass_ ? 1 : share_of_pass);
+  steps_ = steps;
+  run_.store(0, std::memory_order_relaxed);
+}
+
+double WorkShare::done() const {
+  const std::lock_guard lock(mutex_);
+  if (steps_ == 0) return begin_;
+  const size_t run = std::min(steps_, run_.load(std::memory_order_relaxed));
+  return begin_ + (pass_end_ - begin_) * (static_cast<double>(run) / static_cast<double>(steps_));
 }
 
 WorkerPool::WorkerPool(int workers, const StopFlag &stop)
@@ -61,6 +90,18 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::parallel(size_t count, const std::function<void(int, size_t)> &body) {
+  if (share_ != nullptr) share_->begin_pass(count);
+  numbers_are_steps_ = true;
+  run(count, body);
+}
+
+void WorkerPool::parallel_in_steps(size_t count, size_t steps, const std::function<void(int, size_t)> &body) {
+  if (share_ != nullptr) share_->begin_pass(steps);
+  numbers_are_steps_ = false;
+  run(count, body);
+}
+
+void WorkerPool::run(size_t count, const std::function<void(int, size_t)> &body) {
   stop_.check();
   if (count == 0) return;
   {
@@ -108,6 +149,7 @@ void WorkerPool::drain(int worker) {
       const size_t i = next_.fetch_add(1, std::memory_order_relaxed);
       if (i >= count_) return;
       (*body_)(worker, i);
+      if (numbers_are_steps_) step();
     }
   } catch (...) {
     const std::lock_guard lock(mutex_);

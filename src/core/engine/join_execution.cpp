@@ -13,6 +13,13 @@ namespace {
 // A worker that finds little hands over its pairs at least this often.
 constexpr auto flush_interval = std::chrono::milliseconds(10);
 
+// What is done once the tokens are ranked, and once the ranks of the sets are found, in their order.
+constexpr double share_of_ranking = 0.04, share_of_lookups = 0.05, share_of_order = 0.07;
+// What building takes of a round. Before the first one in memory it is the rest of share_before_search.
+constexpr double building_part = 0.125;
+// What is done after the first round in memory, if another one may follow.
+constexpr double share_before_postponed = 0.9;
+
 // Adds the time of its life to a figure.
 class BuildTime {
  public:
@@ -46,6 +53,8 @@ JoinExecution::JoinExecution(const JoinSpec &spec, JoinTokens &tokens, RawSets &
 void JoinExecution::build(WorkerPool &pool) {
   SIMJOIN_CHECK(workers_.empty() && round_ == nullptr && !partitions_);  // called once
   const BuildTime time(mutex_, figures_.build_ms), order_time(mutex_, figures_.order_ms);
+  pool.count_in(&share_);
+  share_.begin_stage(share_of_ranking);
   Ranking ranking = rank(pool);
   describe_input(ranking.distinct);
   if (std::isnan(spec_.threshold)) {
@@ -55,6 +64,7 @@ void JoinExecution::build(WorkerPool &pool) {
     return;
   }
   if (file_ != nullptr) {
+    share_.begin_stage(share_before_search);
     partitions_.emplace(spec_, std::move(ranking), left_, right_, *file_, pool, memory_);
     index_left_ = partitions_->index_left();
   } else {
@@ -103,6 +113,7 @@ std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool
   }
   RawSets *const raw[] = {&left_, &right_};
   const int index_side = index_left_ ? 0 : 1;
+  share_.begin_stage(share_of_lookups);
   Buffer<uint32_t> stored[] = {Buffer<uint32_t>(memory_), Buffer<uint32_t>(memory_)};
   for (int side = 0; side < 2; ++side) {
     stored[side].resize(raw[side]->rows());
@@ -114,6 +125,7 @@ std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool
     });
   }
   ranking.rank_of.release();
+  share_.begin_stage(share_of_order);
   const auto order = [&](int side) {
     return order_by_size(*raw[side], std::move(stored[side]), ranking, bounds[side], pool, memory_);
   };
@@ -124,35 +136,49 @@ std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool
 }
 
 bool JoinExecution::next_round(WorkerPool &pool) {
-  if (ended_) return false;
+  if (ended_) {
+    share_.end();
+    return false;
+  }
   const BuildTime time(mutex_, figures_.build_ms);
+  pool.count_in(&share_);
   if (partitions_) {
     round_.reset();
-    round_ = partitions_->next_round(pool);
+    round_ = partitions_->next_round(pool, [this] { share_.begin_stage(end_of_building()); });
     ended_ = round_ == nullptr;
   } else {
-    if (begun_) round_ = postponed_round();
-    ended_ = begun_ || !demand_;
-    begun_ = true;
+    const bool first = !std::exchange(begun_, true);
+    ended_ = !first || !demand_;
+    share_.begin_stage(first ? share_before_search : end_of_building());
+    if (!first) round_ = postponed_round();
     if (round_ != nullptr) round_->build(plan_for(*round_, pool), pool);
     if (verifier_ != nullptr && !round_->every_pair()) {
       verifier_->start(round_->problem(), queue_, stop_, index_left_);
     }
   }
+  pool.count_in(nullptr);
   describe_round();
-  begin_share();
+  begin_items();
   return round_ != nullptr;
 }
 
+// Returns what is done once the round that is being built, or has been built, has run.
+double JoinExecution::end_of_round() const {
+  if (partitions_) return share_before_search + (1 - share_before_search) * partitions_->share_taken();
+  return ended_ ? 1 : share_before_postponed;
+}
+
+// Returns what is done once that round is built.
+double JoinExecution::end_of_building() const {
+  return rounds_share_ + building_part * (end_of_round() - rounds_share_);
+}
+
 // Begins to count the items of the new round. If there is none, all is done.
-void JoinExecution::begin_share() {
-  const size_t items = round_ != nullptr ? this->items() : 0;
-  const std::lock_guard lock(mutex_);
-  SIMJOIN_CHECK(share_items_run_ == share_items_);  // every item of the round before has run
-  share_begin_ = share_end_;
-  share_end_ = partitions_ && round_ != nullptr ? partitions_->share_taken() : 1;
-  share_items_ = items;
-  share_items_run_ = 0;
+void JoinExecution::begin_items() {
+  if (round_ == nullptr) return share_.end();
+  rounds_share_ = end_of_round();
+  share_.begin_stage(rounds_share_, true);
+  share_.begin_pass(items());
 }
 
 // Returns a round, not built yet, for the rows that had pairs postponed and are still not done. It has all
@@ -238,8 +264,7 @@ void JoinExecution::run_item(int worker_number, size_t number) {
     round_->run_item(number - slices, worker_number, worker.writer, worker.counters);
   }
   hand_over(worker);
-  const std::lock_guard lock(mutex_);
-  ++share_items_run_;
+  share_.step();
 }
 
 // Adds the worker's counts to the join's and, if it is time, hands over its pairs.
@@ -267,13 +292,6 @@ JoinStats JoinExecution::stats() const {
   stats.filter_ms = milliseconds(counters_.filter);
   stats.verify_ms = milliseconds(counters_.verify);
   return stats;
-}
-
-double JoinExecution::share_done() const {
-  const std::lock_guard lock(mutex_);
-  if (share_items_ == 0) return share_end_;
-  const double run = static_cast<double>(share_items_run_) / static_cast<double>(share_items_);
-  return share_begin_ + (share_end_ - share_begin_) * run;
 }
 
 }  // namespace simjoin

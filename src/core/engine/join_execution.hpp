@@ -44,8 +44,8 @@ class JoinExecution {
 
   // Returns the figures so far. Safe to call while workers run.
   JoinStats stats() const;
-  // Returns the share of the items of all rounds that have run. Safe to call while workers run.
-  double share_done() const;
+  // Returns the share of the work that is done. Safe to call while workers run.
+  double share_done() const { return share_.done(); }
 
  private:
   // The state of one worker between items.
@@ -64,7 +64,9 @@ class JoinExecution {
   GeneratorPlan plan_for(const JoinRound &round, WorkerPool &pool);
   void describe_round();
   void hand_over(Worker &worker);
-  void begin_share();
+  double end_of_round() const;
+  double end_of_building() const;
+  void begin_items();
 
   const JoinSpec spec_;
   JoinTokens &tokens_;
@@ -83,16 +85,13 @@ class JoinExecution {
   bool ended_ = false;
   std::optional<WantedPairs> demand_;  // set if not every pair is wanted
   std::vector<std::unique_ptr<Worker>> workers_;
+  WorkShare share_;
+  double rounds_share_ = share_before_search;  // what is done once the rounds so far have run
 
   mutable std::mutex mutex_;  // guards what follows
   JoinCounters counters_;
   JoinStats figures_;
   bool tiles_ = false;  // some probes were compared with all their partners' bitmaps
-  // The round at hand: what share of the join is done before and after it, and its items.
-  double share_begin_ = 0;
-  double share_end_ = 0;
-  size_t share_items_ = 0;
-  size_t share_items_run_ = 0;
 };
 
 }  // namespace simjoin

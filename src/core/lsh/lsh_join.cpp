@@ -29,6 +29,9 @@ namespace simjoin {
 namespace {
 
 constexpr size_t queued_batches_per_thread = 4;
+// What is done once the tokens have numbers, the rows are signed, and the sets are in order: estimates, since
+// the lengths of sets, the hashes and the buckets decide.
+constexpr double share_of_numbers = 0.05, share_of_signing = 0.4, share_before_bands = 0.45;
 // Estimates of the memory of a join are too low by at most one part in this many.
 constexpr size_t estimate_margin = 8;
 
@@ -49,7 +52,7 @@ class LshJoinOfSets final : public LshJoin {
     return input_.sizes(static_cast<int>(side))[row];
   }
   JoinStats stats() const override;
-  double share_done() const override;
+  double share_done() const override { return share_.done(); }
   LshStats lsh_stats() const override;
   std::unique_ptr<Notice> take_notice() override { return std::move(notice_); }
 
@@ -89,11 +92,11 @@ class LshJoinOfSets final : public LshJoin {
   LargeRows large_;
   std::vector<std::unique_ptr<Worker>> workers_;
   int threads_ = 0;
+  WorkShare share_;
   mutable std::mutex mutex_;   // of what follows, which the caller may ask for while the join runs
   size_t one_part_limit_ = 0;  // of a join with a file: what it would have needed without
   LshStats stats_;             // set before the queue is finished
   uint32_t partitions_ = 0;
-  uint32_t bands_begun_ = 0;
   std::unique_ptr<Notice> notice_;  // the caller's thread
   EngineThread thread_;
 };
@@ -115,7 +118,9 @@ void LshJoinOfSets::start() {
   thread_.open_queue(queued_batches_per_thread * static_cast<size_t>(threads_));
   thread_.start([this] {
     WorkerPool pool(threads_, thread_.stop());
+    pool.count_in(&share_);
     join(pool);
+    share_.end();
   });
 }
 
@@ -127,10 +132,13 @@ void LshJoinOfSets::note_one_part_limit() {
 }
 
 void LshJoinOfSets::join(WorkerPool &pool) {
+  share_.begin_stage(share_of_numbers);
   input_.number(pool);
   {
     LshSigner signer(spec_, device_);
-    rows_->build(signer, pool);
+    rows_->build(signer, pool, [this](double share) {
+      share_.begin_stage(share_of_numbers + (share_of_signing - share_of_numbers) * share);
+    });
   }
   if (file_ && spec_.weighted) note_one_part_limit();
   std::optional<WantedPairs> demand;
@@ -171,10 +179,7 @@ LshJoinOfSets::Worker::Worker(LshJoinOfSets &join, WantedPairs *demand)
 void LshJoinOfSets::join_bands(LshBuckets &buckets, WorkerPool &pool) {
   LshKeys keys(*rows_, file_ ? lsh_memory::keys_at_a_time(spec_) : UINT32_MAX, device_, memory_);
   for (uint32_t band = 0; band < spec_.plan.bands; ++band) {
-    {
-      const std::lock_guard lock(mutex_);
-      bands_begun_ = band + 1;
-    }
+    share_.begin_stage(share_before_bands + (1 - share_before_bands) * (band + 1) / spec_.plan.bands);
     join_band(band, keys, buckets, pool);
     buckets.end_band();
     for (const std::unique_ptr<Worker> &worker : workers_) {
@@ -288,12 +293,6 @@ JoinStats LshJoinOfSets::stats() const {
   else if (spec_.device != Device::cpu)
     stats.gpu_refused = "joins of sets with weights by bands run on the CPU";
   return stats;
-}
-
-// How long signing takes beside the bands is not known.
-double LshJoinOfSets::share_done() const {
-  const std::lock_guard lock(mutex_);
-  return bands_begun_ == 0 ? unknown_share : (bands_begun_ - 1.0) / spec_.plan.bands;
 }
 
 LshStats LshJoinOfSets::lsh_stats() const {

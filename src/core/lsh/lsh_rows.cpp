@@ -39,7 +39,7 @@ LshRows::LshRows(LshInput &input, const LshSpec &spec, SpillFile *file, MemoryCo
       token_words_(input.wide() ? 2 : 1),
       words_before_(memory) {}
 
-void LshRows::build(LshSigner &signer, WorkerPool &pool) {
+void LshRows::build(LshSigner &signer, WorkerPool &pool, const std::function<void(double share)> &begins) {
   if (in_file()) {
     columns_place_ = file_->reserve(rows_ * bands_ * sizeof(uint64_t));
     heads_place_ = file_->reserve(rows_ * head_words() * sizeof(uint64_t));
@@ -50,7 +50,10 @@ void LshRows::build(LshSigner &signer, WorkerPool &pool) {
     if (!spec_.verify) words_.resize(words_before(rows_));
     if (spec_.counts_tokens()) bitmaps_.resize(rows_);
   }
-  const auto sign_sets = [&](uint32_t first, const auto &sets) { sign(first, sets, signer, pool); };
+  const auto sign_sets = [&](uint32_t first, const auto &sets) {
+    begins(static_cast<double>(first + sets.ends.size()) / rows_);
+    sign(first, sets, signer, pool);
+  };
   if (LshWeights *const weights = input_.weights()) {
     weights->take_signed(sign_sets);
     if (spec_.verify) weights->rank(pool);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "core/base/memory.hpp"
@@ -42,8 +43,9 @@ class LshRows {
   // `file` is null where all rows are in memory.
   LshRows(LshInput &input, const LshSpec &spec, SpillFile *file, MemoryCounter &memory);
 
-  // Makes the hashes of all bands, and puts the tokens of each set in order. Takes the input's hashes.
-  void build(LshSigner &signer, WorkerPool &pool);
+  // Makes the hashes of all bands, and puts the tokens of each set in order. Takes the input's hashes. Calls
+  // `begins` with the share of the rows that will have hashes, before they get them.
+  void build(LshSigner &signer, WorkerPool &pool, const std::function<void(double share)> &begins);
 
   uint32_t rows() const { return rows_; }
   uint32_t left_rows() const { return left_rows_; }

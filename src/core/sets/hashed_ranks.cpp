@@ -122,7 +122,9 @@ class HashedRanks {
 template <typename Number, int sides>
 Ranking HashedRanks<Number, sides>::rank(uint64_t distinct) {
   for (uint32_t part = 0; part < parts_; ++part) tables_.emplace_back(parts_, memory_);
-  pool_.parallel(parts_, [&](int, size_t part) {
+  size_t blocks = 0;
+  for (int side = 0; side < sides; ++side) blocks += raw_[side]->blocks.size();
+  pool_.parallel_in_steps(parts_, parts_ * blocks, [&](int, size_t part) {
     tables_[part].reserve(std::min(tokens_, distinct) / parts_);
     count(static_cast<uint32_t>(part));
   });
@@ -141,6 +143,7 @@ void HashedRanks<Number, sides>::count(uint32_t part) {
       raw_[side]->visit(block, file_, pool_.stop(), [&](const uint32_t *ids, size_t count) {
         count_own(side, reinterpret_cast<const Number *>(ids), count / ids_per_number, part);
       });
+      pool_.step();
     }
   }
 }

@@ -116,7 +116,7 @@ Buffer<uint32_t> Int32Values::count_parts(RawSets &raw, SpillFile *file, uint32_
   const auto part_of = [&](uint32_t number) {
     return NumberPart((number + ahead) / (line / sizeof(uint32_t)), parts).part;
   };
-  pool.parallel(parts, [&](int, size_t part) {
+  pool.parallel_in_steps(parts, parts * raw.blocks.size(), [&](int, size_t part) {
     for (const RawBlock &block : raw.blocks) {
       raw.visit(block, file, pool.stop(), [&](const uint32_t *numbers, size_t found) {
         visit_part(numbers, found, static_cast<uint32_t>(part), part_of,
@@ -124,6 +124,7 @@ Buffer<uint32_t> Int32Values::count_parts(RawSets &raw, SpillFile *file, uint32_
                      for (size_t i = 0; i < count; ++i) ++counts[own[i] - first];
                    });
       });
+      pool.step();
     }
   });
   return table;
@@ -136,7 +137,7 @@ Buffer<uint32_t> Int32Values::count_copies(RawSets &raw, SpillFile *file, uint32
   std::vector<ByteCounts> tables;
   for (size_t i = 0; i < copies; ++i) tables.emplace_back(memory_);
   std::atomic<size_t> next = 0;
-  pool.parallel(copies, [&](int, size_t copy) {
+  pool.parallel_in_steps(copies, raw.blocks.size(), [&](int, size_t copy) {
     ByteCounts &table = tables[copy];
     table.low.resize(span(), 0);
     uint8_t *const low = table.low.data();
@@ -147,6 +148,7 @@ Buffer<uint32_t> Int32Values::count_copies(RawSets &raw, SpillFile *file, uint32
           if (++low[numbers[t] - first] == 0) table.full.push_back(numbers[t] - first);
         }
       });
+      pool.step();
     }
   });
   Buffer<uint32_t> counts(memory_, span());

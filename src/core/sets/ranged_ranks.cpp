@@ -66,7 +66,10 @@ void RangedRanks::count() {
   const uint64_t ranges =
       static_cast<uint64_t>(pool_.workers()) * std::clamp<uint64_t>(passes, 1, most_passes);
   const uint64_t width = std::max(least_width, divided_up(numbers_.span, ranges));
-  pool_.parallel(divided_up(numbers_.span, width), [&](int, size_t range) {
+  size_t blocks = 0;
+  for (const RawSets *raw : numbers_.sides) blocks += raw->blocks.size();
+  const uint64_t all = divided_up(numbers_.span, width);
+  pool_.parallel_in_steps(all, all * blocks, [&](int, size_t range) {
     const uint64_t begin = range * width;
     count_range(static_cast<uint32_t>(numbers_.first + begin),
                 static_cast<uint32_t>(std::min(width, numbers_.span - begin)));
@@ -94,6 +97,7 @@ void RangedRanks::count_side(RawSets &raw, uint32_t first, Counts &counts) const
         if (at < width && ++low[at] == 0) counts.wraps.push_back(at);
       }
     });
+    pool_.step();
   }
 }
 

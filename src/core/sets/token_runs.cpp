@@ -110,10 +110,11 @@ VocabularySize TokenRuns::number(const std::array<RawSets *, 2> &sides, size_t b
   for (const Group &group : groups) largest = std::max(largest, group.bytes);
   // As many groups at a time as there is memory for.
   const uint64_t lanes = std::clamp<uint64_t>(bytes / largest, 1, workers);
-  pool.parallel(lanes, [&](int, size_t lane) {
+  pool.parallel_in_steps(lanes, groups.size(), [&](int, size_t lane) {
     for (size_t i = lane; i < groups.size(); i += lanes) {
       groups[i].distinct = texts_ ? number_group<std::string_view>(groups[i], pool.stop())
                                   : number_group<int64_t>(groups[i], pool.stop());
+      pool.step();
     }
   });
   VocabularySize all;

@@ -39,6 +39,17 @@ constexpr size_t least_part_share = 2;
 // The bytes of a set while the sets get their order.
 constexpr size_t ordered_bytes = 48;
 
+// What is done once the tokens are ranked, and once the sets are.
+constexpr double share_of_ranking = 0.04, share_of_sets = 0.07;
+// What ordering and indexing take of a part of the index side.
+constexpr double building_part = 0.125;
+
+// Returns what is done once so many of all sets have been searched.
+double searched(size_t done, size_t all) {
+  return share_before_search +
+         (1 - share_before_search) * static_cast<double>(done) / static_cast<double>(all);
+}
+
 size_t block_bytes(const JoinSpec &spec) {
   const size_t blocks = blocks_per_limit * static_cast<size_t>(thread_count(spec.threads));
   return std::clamp(spec.memory_limit / blocks, least_block_bytes, most_block_bytes);
@@ -64,6 +75,7 @@ class WeightedJoin final : public JoinEngine {
     return input_.sizes(static_cast<int>(side))[row];
   }
   JoinStats stats() const override;
+  double share_done() const override { return share_.done(); }
   std::unique_ptr<Notice> take_notice() override { return device_.take_notice(); }
 
  private:
@@ -97,7 +109,8 @@ class WeightedJoin final : public JoinEngine {
   std::optional<SpillFile> file_;
   AddedRows rows_;
   WeightedInput input_;
-  PeakEstimate peak_;         // of the join in memory
+  PeakEstimate peak_;  // of the join in memory
+  WorkShare share_;
   mutable std::mutex mutex_;  // of what follows, which the caller may ask for while the join runs
   JoinStats figures_;
   JoinCounters counters_;
@@ -150,7 +163,9 @@ void WeightedJoin::start() {
   thread_.open_queue(queued_batches_per_thread * static_cast<size_t>(threads));
   thread_.start([this, threads] {
     WorkerPool pool(threads, thread_.stop());
+    pool.count_in(&share_);
     join(pool);
+    share_.end();
     done_ = Clock::now().time_since_epoch().count();
   });
 }
@@ -160,7 +175,9 @@ void WeightedJoin::join(WorkerPool &pool) {
   const auto begun = Clock::now();
   const WeightedBounds bounds(spec_.measure, spec_.threshold, spec_.self_join, input_.largest_set());
   const int index_side = spec_.self_join || input_.tokens(0) <= input_.tokens(1) ? 0 : 1;
+  share_.begin_stage(share_of_ranking);
   Ranking ranking = input_.take_ranking(spec_.memory_limit / 4, pool);
+  share_.begin_stage(share_of_sets);
   Blocks index_blocks = input_.take_sets(index_side, ranking, bounds, pool);
   Blocks probe_blocks;
   if (!spec_.self_join) probe_blocks = input_.take_sets(1 - index_side, ranking, bounds, pool);
@@ -189,10 +206,13 @@ void WeightedJoin::join(WorkerPool &pool) {
   for (size_t first = 0, end; first < index_blocks.size() && !bounds.no_pair(); first = end) {
     end = file_ ? end_of_part(index_blocks, first, ranking.ranks, static_cast<size_t>(pool.workers()))
                 : index_blocks.size();
+    const double before = searched(first, index_blocks.size()), after = searched(end, index_blocks.size());
+    share_.begin_stage(file_ ? before + building_part * (after - before) : share_before_search);
     const WeightedSets sets =
         order_by_total(index_blocks, first, end, file_ ? &*file_ : nullptr, pool, memory_);
     if (file_) {
       const WeightedIndex index(sets, bounds, ranking.ranks, pool, memory_);
+      share_.begin_stage(after, true);
       note_part(begun);
       workers.join(index, spec_.self_join ? index_blocks : probe_blocks, &*file_);
     } else {
@@ -229,6 +249,7 @@ void WeightedJoin::join_in_memory(const WeightedSets &sets, Blocks &probe_blocks
     if (done == probes.sets()) return;
   }
   const WeightedIndex index(sets, search.bounds, search.ranks, search.pool, memory_);
+  share_.begin_stage(1, true);
   note_part(search.begun);
   if (spec_.self_join || ordered) {
     search.workers.join(index, ordered ? *ordered : sets, done);
@@ -251,6 +272,7 @@ uint32_t WeightedJoin::search_on_gpu(const WeightedSets &sets, const WeightedSet
                                    search.pool,
                                    memory_};
   const auto take = [&](const WeightedFinds &finds) {
+    share_.begin_stage(searched(finds.end, probes.sets()));
     search.workers.verify(probes, sets, finds.pairs);
     done = finds.end;
     count(finds);

@@ -74,7 +74,9 @@ struct Watch {
   double rows_expected = 0;  // 0: unknown
   TimestampTz published = 0;
   TimestampTz told = 0;  // when the client was told last
-  TimestampTz phase_began = 0;
+  // Since when the work goes on at one speed, as far as is known, and the share that was done then.
+  TimestampTz speed_began = 0;
+  double speed_share = 0;
   bool ended = false;
   bool ends_with_context = false;
   bool committed = false;  // the transaction in which it ran
@@ -120,9 +122,9 @@ void take_figures(Watch *watch) {
 
 // Appends how long the rest of the phase takes if it goes on as fast as so far, where that can be told.
 void append_time_left(StringInfo text, const Watch &watch, TimestampTz now) {
-  const double share = watch.progress.share_done;
-  if (share < least_share_to_go_by) return;
-  const double seconds = static_cast<double>(now - watch.phase_began) * 1e-6 * (1 - share) / share;
+  const double share = watch.progress.share_done, since = share - watch.speed_share;
+  if (since < least_share_to_go_by) return;
+  const double seconds = static_cast<double>(now - watch.speed_began) * 1e-6 * (1 - share) / since;
   if (seconds < 100)
     appendStringInfo(text, ", about %.0f s left", seconds);
   else if (seconds < 100 * 60)
@@ -158,6 +160,15 @@ void tell_client(const Watch &watch, TimestampTz now) {
   pfree(text.data);
 }
 
+// What comes before the search of a join says nothing of the time that the search takes.
+void note_search(Watch *watch, TimestampTz now) {
+  const Progress &progress = watch->progress;
+  if (progress.phase != ProgressPhase::joining || watch->speed_share > 0) return;
+  if (progress.share_done < share_before_search) return;
+  watch->speed_began = now;
+  watch->speed_share = progress.share_done;
+}
+
 // Shows other sessions and the client how far the computation is, from time to time.
 void publish(Watch *watch) {
   const TimestampTz now = GetCurrentTimestamp();
@@ -167,6 +178,7 @@ void publish(Watch *watch) {
   const bool tells = interval > 0 && !watch->ended && TimestampDifferenceExceeds(watch->told, now, interval);
   if (!shows && !tells) return;
   take_figures(watch);
+  note_search(watch, now);
   if (shows) {
     watch->published = now;
     write_slot(watch->slot, watch->progress);
@@ -180,7 +192,8 @@ void publish(Watch *watch) {
 void enter_phase(Watch *watch, ProgressPhase phase) {
   if (watch->progress.phase == phase) return;
   watch->published = 0;
-  watch->phase_began = GetCurrentTimestamp();
+  watch->speed_began = GetCurrentTimestamp();
+  watch->speed_share = 0;
   watch->progress.phase = phase;
 }
 
@@ -222,7 +235,7 @@ Watch *begin_watch(const void *key, MemoryContext context, const char *name) {
   progress.pid = MyProcPid;
   progress.database = MyDatabaseId;
   progress.role = GetUserId();
-  progress.started = watch->published = watch->told = watch->phase_began = GetCurrentTimestamp();
+  progress.started = watch->published = watch->told = watch->speed_began = GetCurrentTimestamp();
   progress.share_done = unknown_share;
   strlcpy(progress.name, name, sizeof progress.name);
   return watch;

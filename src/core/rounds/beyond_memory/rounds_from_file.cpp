@@ -83,12 +83,12 @@ uint64_t RoundsFromFile::compatible_pairs() const {
   return JoinProblem(bounds(), probe, index).compatible_pairs();
 }
 
-std::unique_ptr<JoinRound> RoundsFromFile::next_round(WorkerPool &pool) {
+std::unique_ptr<JoinRound> RoundsFromFile::next_round(WorkerPool &pool, const std::function<void()> &grown) {
   while (next_slice_ < index_sets().slices().size()) {
     local_ranks_.reset();
     const size_t first = next_slice_, equal_end = end_of_equal_round(pool.workers());
     const bool only_equal = equal_end > first;
-    SetCollection index = only_equal ? read_equal_round(equal_end, pool) : read_index(pool);
+    SetCollection index = only_equal ? read_equal_round(equal_end, pool, grown) : read_index(pool, grown);
     find_probe_slices(first, next_slice_);
     if (!spec_.self_join && probe_slices_.empty()) continue;
     RoundInput input;
@@ -185,15 +185,17 @@ size_t RoundsFromFile::end_of_equal_round(int workers) const {
 }
 
 // Reads the slices up to `end`. The ranks stay global, since nothing is looked up by rank.
-SetCollection RoundsFromFile::read_equal_round(size_t end, WorkerPool &pool) {
+SetCollection RoundsFromFile::read_equal_round(size_t end, WorkerPool &pool,
+                                               const std::function<void()> &grown) {
   const size_t first = std::exchange(next_slice_, end);
+  grown();
   const std::span<const Slice> slices = std::span(index_sets().slices()).subspan(first, end - first);
   return index_sets().load(slices, nullptr, ranks_, pool, memory_);
 }
 
 // Reads as many of the next slices of the index side as fit into the limit, but at least one. Reads a few at
 // a time, since the number of ranks that they share shows only then.
-SetCollection RoundsFromFile::read_index(WorkerPool &pool) {
+SetCollection RoundsFromFile::read_index(WorkerPool &pool, const std::function<void()> &grown) {
   const int workers = pool.workers();
   const size_t copies = spec_.algorithm == Algorithm::groupjoin ? grouped_slice_copies : slice_copies;
   local_ranks_.emplace(ranks_, memory_);
@@ -223,6 +225,7 @@ SetCollection RoundsFromFile::read_index(WorkerPool &pool) {
       more.push_back(&slice);
       ++next_slice_;
     }
+    grown();
     index_sets().mark_ranks(more, *local_ranks_, pool, memory_);
   }
   local_ranks_->number(rank_table, pool.stop());

@@ -49,8 +49,9 @@ class RoundsFromFile {
   // Returns the number of pairs of compatible sizes.
   uint64_t compatible_pairs() const;
 
-  // Returns the next round, built, or null after the last. The round before must be destroyed.
-  std::unique_ptr<JoinRound> next_round(WorkerPool &pool);
+  // Returns the next round, built, or null after the last. The round before must be destroyed. Calls
+  // `grown` when share_taken() has grown, before what that adds is built.
+  std::unique_ptr<JoinRound> next_round(WorkerPool &pool, const std::function<void()> &grown);
   // Returns the number of slices of probes for the round. Each is run once, by any worker, in any order.
   size_t slices() const { return probe_slices_.size(); }
   void run_slice(size_t slice, const JoinRound &round, ResultWriter &writer, JoinCounters &counters,
@@ -89,8 +90,8 @@ class RoundsFromFile {
   size_t round_bytes(RoundShape shape, uint32_t largest, size_t probes, int workers) const;
   size_t budget(size_t taken) const;
   size_t end_of_equal_round(int workers) const;
-  SetCollection read_equal_round(size_t end, WorkerPool &pool);
-  SetCollection read_index(WorkerPool &pool);
+  SetCollection read_equal_round(size_t end, WorkerPool &pool, const std::function<void()> &grown);
+  SetCollection read_index(WorkerPool &pool, const std::function<void()> &grown);
   void find_probe_slices(size_t first, size_t end);
   bool compatible(const Slice &probe, uint32_t smallest, uint32_t largest) const;
   SetCollection read_probes(std::span<const size_t> numbers, const SetCollection &index,
