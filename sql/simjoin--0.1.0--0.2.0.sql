@@ -852,3 +852,16 @@ AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_match(text, text, float8, anyelement, anycompatible, tokenizer, text, text) IS
 'similarity_match for queries of texts, and for ids of the types of left_key and right_key';
+
+-- Weights of columns, without labels.
+
+CREATE FUNCTION linkage_weights(query text, levels jsonb DEFAULT NULL)
+RETURNS TABLE (place int, comparison text, level int, at_least float8, pairs bigint, m float8, u float8, weight float8,
+               probability float8, m_error float8, u_error float8, weight_error float8, prior float8, prior_error float8)
+AS 'MODULE_PATHNAME', 'simjoin_linkage_weights' LANGUAGE C STABLE COST 100000 ROWS 20;
+COMMENT ON FUNCTION linkage_weights(text, jsonb) IS
+'the weight of each level of agreement of the columns of a query of pairs, fitted without labels by the model of Fellegi and Sunter';
+CREATE FUNCTION match_probability(weights jsonb, VARIADIC similarities "any") RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_match_probability' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION match_probability(jsonb, "any") IS
+'how probable it is that a pair with these similarities is a match, by the rows of linkage_weights as jsonb';

@@ -127,6 +127,20 @@ SET simjoin.memory_limit = '1MB';
 SELECT count(*) FROM best_matches('SELECT i, i, 0.5 FROM generate_series(1, 100000) i');
 RESET simjoin.memory_limit;
 
+-- Weights of columns, and probabilities by them.
+SELECT * FROM linkage_weights('SELECT ''x'' AS name, true AS born');
+SELECT * FROM linkage_weights('SELECT 0.5, true, 1 WHERE false');
+SELECT * FROM linkage_weights('SELECT i % 2 = 0 AS a, i % 3 = 0 AS b FROM generate_series(1, 9) i');
+SELECT * FROM linkage_weights('SELECT ''NaN''::real AS name, true, 1');
+SELECT * FROM linkage_weights('SELECT 15 AS id, 0.5 AS name');
+SELECT * FROM linkage_weights('SELECT 0.5 AS name, true AS born', '{"nam": [0.9]}');
+SELECT count(*) FROM linkage_weights('SELECT i % 2 = 0 AS a, i % 2 = 1 AS b, i % 6 < 3 AS c FROM generate_series(0, 11) i');
+SELECT match_probability('[{"weight": 1}]', true);
+SELECT match_probability('[{"place": 1, "prior": 0.5, "level": 1, "at_least": 1, "weight": 1}]', true, true);
+SELECT match_probability('[{"place": 1, "prior": 0.5, "level": 1, "at_least": 1, "weight": 1}]', 'x'::text);
+SELECT match_probability('[{"place": 1, "prior": 0.5, "level": 1, "at_least": 1, "weight": 1}]', 'NaN'::real);
+SELECT match_probability('[{"place": 1, "prior": 0.5, "level": 1, "at_least": 1, "weight": 1}]', VARIADIC '{1}'::int[]);
+
 -- Names that are not queries.
 SELECT * FROM duplicate_groups('articles', 0.8);
 SELECT * FROM similarity_join('SELECT id, tokens FROM articles', 'public."articles"', 0.8);

@@ -78,6 +78,10 @@ ArrayType *NamedArguments::array(const char *name) const {
   return DatumGetArrayTypeP(value(name));
 }
 
+Jsonb *NamedArguments::jsonb(const char *name) const {
+  return DatumGetJsonbP(value(name));
+}
+
 const char *NamedArguments::optional_string(const char *name) const {
   return is_null(name) ? nullptr : string(name);
 }

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "utils/array.h"
+#include "utils/jsonb.h"
 }
 
 #include <initializer_list>
@@ -50,6 +51,7 @@ class NamedArguments {
   double real(const char *name) const;
   const char *string(const char *name) const;
   ArrayType *array(const char *name) const;
+  Jsonb *jsonb(const char *name) const;
 
   // Returns a text, or nullptr where it is NULL or missing.
   const char *optional_string(const char *name) const;

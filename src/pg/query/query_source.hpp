@@ -33,7 +33,7 @@ bool has_columns(TupleDesc columns, std::initializer_list<ColumnKind> kinds);
 
 // A row of a query. Columns count from 0.
 struct QueryRow {
-  static constexpr int most_columns = 3;
+  static constexpr int most_columns = 32;
 
   // Gives the column's value; returns false where it is NULL.
   bool get(int column, Datum *value) const;

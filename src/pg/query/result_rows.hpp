@@ -59,7 +59,7 @@ class ResultRows {
   }
 
  private:
-  static constexpr int most_columns = 10;
+  static constexpr int most_columns = 14;
 
   ReturnSetInfo *result_;
 };

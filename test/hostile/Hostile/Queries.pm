@@ -31,6 +31,11 @@ my @pairs = (@edges, 'SELECT a, b, similarity FROM similarity_join($$SELECT id, 
 	'SELECT i % 300, i % 7, random() FROM generate_series(1, 20000) i', 'SELECT a, b, w::numeric FROM edges', 'SELECT id, id, 1 FROM sets8');
 my @nodes = ('SELECT id FROM sets4', 'SELECT 1', 'SELECT NULL::bigint', 'SELECT generate_series(1, 20000)', 'SELECT a FROM edges');
 
+# Comparisons of pairs, by a column each.
+my @comparisons = ('SELECT i % 2 = 0 AS a, i % 3 = 0 AS b, i % 5 = 0 AS c FROM generate_series(1, 500) i',
+	'SELECT random() AS a, random()::real AS b, (random() * 4)::int AS c, NULL::numeric FROM generate_series(1, 20000)', "SELECT 'NaN'::float8 AS a, true, 1",
+	'SELECT 1e300, -1e300, i % 15, i % 2 = 0, i::numeric FROM generate_series(1, 500) i', 'SELECT i, i, i FROM generate_series(-3, 3) i');
+
 # Queries that no function expects.
 my @wrong = ('', ' ', ';', '--', '/*', 'SELECT', 'SELECT 1, 2, 3, 4, 5', 'SELECT NULL, NULL', "SELECT 'a', 'b'", 'SELECT id, id FROM sets4',
 	'SELECT s, id FROM sets4', 'SELECT id::text, s FROM sets4', 'SELECT id, s::text FROM sets4', 'SELECT sets4 FROM sets4',
@@ -110,7 +115,7 @@ sub with_texts
 sub draw_query
 {
 	my ($name, $depth, $key, $texts) = @_;
-	my @fitting = $name eq 'edges' ? (@edges) : $name eq 'pairs' ? (@pairs) : $name eq 'nodes' ? (@nodes) : (@sets, @sets, @weighted, @vectors, @terms);
+	my @fitting = $name eq 'edges' ? (@edges) : $name eq 'pairs' ? (@pairs) : $name eq 'nodes' ? (@nodes) : (@sets, @sets, @weighted, @vectors, @terms, @comparisons);
 	my $query = weighted(
 		9 => pick(@fitting),
 		4 => pick(@wrong),

@@ -134,6 +134,8 @@ my %scalar = (
 	'double precision' => sub { quote(pick(@floats)) . '::float8' },
 	real => sub { quote(pick(@float4)) . '::float4' },
 	boolean => sub { pick('true', 'false') },
+	jsonb => sub { quote(pick('{}', '[]', '1', '{"a": [0.5, 1]}', '{"a": [1e999]}', '{"b": [null]}', '[{}]', '[{"place": 1, "prior": 0.5}]', '[[1], 2]',
+			'[{"place": 1, "prior": 0.5, "level": 1, "at_least": 0.5, "weight": 2}]', '[{"place": 1e9, "prior": "x"}]')) . '::jsonb' },
 	bytea => \&draw_bytea,
 	cstring => sub { draw_minhash_text() . '::cstring' },
 	minhash => \&draw_minhash,
