@@ -736,11 +736,11 @@ COMMENT ON FUNCTION cluster_stream(regclass, text, float8, int, int, float8, any
 
 CREATE FUNCTION similarity_profile(query text, thresholds float8[] DEFAULT '{0.9,0.8,0.7,0.6,0.5}', measure text DEFAULT 'jaccard',
                                    sample int DEFAULT 10000, seed int8 DEFAULT 1, key anyelement DEFAULT NULL::bigint,
-                                   tokens tokenizer DEFAULT NULL)
+                                   tokens tokenizer DEFAULT NULL, pairs_shown int DEFAULT 3)
 RETURNS TABLE (threshold float8, pairs bigint, pairs_error bigint, equal_pairs bigint, rows_with_partner bigint, rows_error bigint,
-               groups bigint, examples jsonb, equal_groups jsonb)
+               groups bigint, examples jsonb, equal_groups jsonb, drawn jsonb)
 AS 'MODULE_PATHNAME', 'simjoin_similarity_profile' LANGUAGE C STABLE COST 100000 ROWS 5;
-COMMENT ON FUNCTION similarity_profile(text, float8[], text, int, int8, anyelement, tokenizer) IS
+COMMENT ON FUNCTION similarity_profile(text, float8[], text, int, int8, anyelement, tokenizer, int) IS
 'the pairs, the rows with a partner and example pairs that each threshold finds among the rows of a query, estimated from a sample of them';
 
 -- A tsvector is the set of its lexemes. The planner sees the measure of text[].

@@ -18,6 +18,7 @@ extern "C" {
 #include <vector>
 
 #include "core/base/memory_shares.hpp"
+#include "core/base/mix.hpp"
 #include "core/dedup/equal_rows.hpp"
 #include "core/dedup/similarity_profile.hpp"
 #include "pg/base/arguments.hpp"
@@ -37,6 +38,8 @@ namespace {
 
 constexpr const char *profile_function = "similarity_profile";
 constexpr uint32 most_sampled_rows = 10'000'000;
+constexpr uint32 most_examples = 20;
+constexpr uint32 most_groups = 5;
 constexpr size_t pairs_at_a_time = 1024;  // each with up to a hundred thresholds
 
 // The arguments of a call.
@@ -47,15 +50,16 @@ struct ProfileCall {
   Measure measure;
   uint32 sample;  // 0 for all rows
   uint64 seed;
+  uint32 examples;  // pairs of each kind that are shown of a threshold
   KeyArgument key;
   const char *tokenizer;  // nullptr where the query returns sets
 };
 
 // The first few items in their order.
-template <class Item, size_t most>
+template <class Item>
 struct FirstItems {
-  Item items[most];
-  size_t count;
+  Item *items;
+  size_t count, most;
 
   void add(const Item &item) {
     if (count == most && !(item < items[most - 1])) return;
@@ -83,6 +87,17 @@ struct Example {
   }
 };
 
+// A pair by the random number that it draws.
+struct DrawnPair {
+  uint64 draw;
+  Example pair;
+
+  bool operator==(const DrawnPair &) const = default;
+  bool operator<(const DrawnPair &other) const {
+    return std::tie(draw, pair) < std::tie(other.draw, other.pair);
+  }
+};
+
 // Rows with equal sets. Larger groups come first.
 struct EqualGroup {
   int64 rows;
@@ -96,8 +111,9 @@ struct EqualGroup {
 
 // What is shown of a threshold beside its numbers.
 struct Shown {
-  FirstItems<Example, 3> pairs;  // the least similar ones that it adds to those of the threshold above
-  FirstItems<EqualGroup, 5> groups;
+  FirstItems<Example> pairs;    // the least similar ones that it adds to those of the threshold above
+  FirstItems<DrawnPair> drawn;  // of all that it adds, as many as are shown when `pairs` are left out
+  FirstItems<EqualGroup> groups;
 };
 
 // What is counted, and its memory.
@@ -115,7 +131,13 @@ struct Profile {
   bool looks_at_all;  // rows, which may also be in the sample
   bool knows_equal;   // rows
   Shown *shown;       // by threshold
+  uint64 seed;        // of drawn pairs
 };
+
+template <class Item>
+FirstItems<Item> room_for(size_t most, MemoryContext context) {
+  return {static_cast<Item *>(MemoryContextAllocZero(context, most * sizeof(Item))), 0, most};
+}
 
 // Returns a join whose engine is fed with the rows of the call, and with the sample as its right side.
 Profile start_profile(const ProfileCall &call) {
@@ -150,6 +172,11 @@ Profile start_profile(const ProfileCall &call) {
                        profile.work->equal->most_rows()),
              errhint("Raise simjoin.memory_limit.")));
   profile.shown = static_cast<Shown *>(MemoryContextAllocZero(join->context, call.levels * sizeof(Shown)));
+  for (size_t i = 0; i < call.levels; ++i)
+    profile.shown[i] = {room_for<Example>(call.examples, join->context),
+                        room_for<DrawnPair>(2 * call.examples, join->context),
+                        room_for<EqualGroup>(most_groups, join->context)};
+  profile.seed = mix_bits(call.seed);
   return profile;
 }
 
@@ -191,8 +218,12 @@ void count_pair(const Profile &profile, size_t i) {
     counts.add_equal_partner(right, similarity);
   else
     counts.add_partner(right, similarity);
-  const int64 a = join.left.ids[left], b = join.left.ids[row];
-  profile.shown[counts.place_of(similarity)].pairs.add({similarity, std::min(a, b), std::max(a, b)});
+  const int64 a = std::min(join.left.ids[left], join.left.ids[row]);
+  const int64 b = std::max(join.left.ids[left], join.left.ids[row]);
+  const uint64 draw = mix_bits(mix_bits(profile.seed ^ static_cast<uint64>(a)) ^ static_cast<uint64>(b));
+  Shown &shown = profile.shown[counts.place_of(similarity)];
+  shown.pairs.add({similarity, a, b});
+  shown.drawn.add({draw, {similarity, a, b}});
 }
 
 void count_pairs(const Profile &profile) {
@@ -268,6 +299,15 @@ Datum to_jsonb(const Items &items, RowKeys *keys) {
   return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 }
 
+// Leaves out of the drawn pairs what is among the least similar ones, and what is too much.
+FirstItems<Example> drawn_beside(const Shown &shown) {
+  FirstItems<Example> beside = room_for<Example>(shown.pairs.most, CurrentMemoryContext);
+  for (const DrawnPair &drawn : shown.drawn)
+    if (beside.count < beside.most && !std::binary_search(shown.pairs.begin(), shown.pairs.end(), drawn.pair))
+      beside.items[beside.count++] = drawn.pair;
+  return beside;
+}
+
 Datum number(uint64 number) {
   return Int64GetDatum(static_cast<int64>(number));
 }
@@ -283,7 +323,8 @@ void return_levels(const ProfileCall &call, const Profile &profile, ResultRows *
                  profile.knows_equal ? ResultValue(number(level.equal_pairs)) : unknown, number(level.rows),
                  number(level.rows_error), level.groups ? ResultValue(number(*level.groups)) : unknown,
                  to_jsonb(shown.pairs, keys),
-                 profile.knows_equal ? ResultValue(to_jsonb(shown.groups, keys)) : unknown});
+                 profile.knows_equal ? ResultValue(to_jsonb(shown.groups, keys)) : unknown,
+                 to_jsonb(drawn_beside(shown), keys)});
   }
 }
 
@@ -324,6 +365,9 @@ Datum simjoin_similarity_profile(PG_FUNCTION_ARGS) {
     call.sample = static_cast<uint32>(arguments.integer("sample"));
   }
   call.seed = static_cast<uint64>(arguments.bigint("seed"));
+  check_count(arguments.integer("pairs_shown"), most_examples, profile_function, "pairs_shown",
+              "Give a number of pairs from 1 to %u.");
+  call.examples = static_cast<uint32>(arguments.integer("pairs_shown"));
   const Oid key_type = arguments.type("key");
   call.key = {"key", OidIsValid(key_type) ? key_type : INT8OID};
   call.tokenizer = arguments.optional_string("tokens");
