@@ -742,6 +742,13 @@ RETURNS TABLE (threshold float8, pairs bigint, pairs_error bigint, equal_pairs b
 AS 'MODULE_PATHNAME', 'simjoin_similarity_profile' LANGUAGE C STABLE COST 100000 ROWS 5;
 COMMENT ON FUNCTION similarity_profile(text, float8[], text, int, int8, anyelement, tokenizer, int) IS
 'the pairs, the rows with a partner and example pairs that each threshold finds among the rows of a query, estimated from a sample of them';
+CREATE FUNCTION similarity_report(query text, thresholds float8[] DEFAULT '{1,0.9,0.8,0.7,0.6,0.5}', measure text DEFAULT 'jaccard',
+                                  sample int DEFAULT 10000, seed int8 DEFAULT 1, key anyelement DEFAULT NULL::bigint,
+                                  tokens tokenizer DEFAULT NULL, pairs_shown int DEFAULT 5, group_threshold float8 DEFAULT NULL)
+RETURNS text
+AS 'MODULE_PATHNAME', 'simjoin_similarity_report' LANGUAGE C STABLE COST 100000;
+COMMENT ON FUNCTION similarity_report(text, float8[], text, int, int8, anyelement, tokenizer, int, float8) IS
+'an HTML page about what each threshold finds among the rows of a query, with pairs to judge';
 
 -- A tsvector is the set of its lexemes. The planner sees the measure of text[].
 

@@ -1,5 +1,5 @@
 -- Near-duplicates among the texts of this machine: PostgreSQL's descriptions of its own objects and settings, and
--- the package descriptions in the file :packages (source, name, text).
+-- the package descriptions in the file :packages (source, name, text). Writes a page to the file :report.
 \set QUIET on
 \pset footer off
 \pset border 1
@@ -64,6 +64,13 @@ WITH candidates AS (
 SELECT format(E'%s  %s | %s\n   %s\n   %s', round(similarity::numeric, 3), left(name_a, 45), left(name_b, 45),
               left(body_a, 100), left(body_b, 100)) AS example
 FROM places WHERE place <= 2 ORDER BY similarity DESC, name_a \g (format=unaligned tuples_only=on)
+
+\echo
+\echo '== A page with pairs to judge'
+SELECT clock_timestamp() AS start \gset
+SELECT similarity_report('SELECT id, body FROM texts', tokens => 'shingles(5)') \g (format=unaligned tuples_only=on) :'report'
+SELECT 'written in ' || pg_temp.ms(:'start') AS took \gset
+\echo :report',' :took
 
 \echo
 \echo '== Without the join operator: the same pairs, on a sample of 2,500 texts'
@@ -146,6 +153,7 @@ FROM texts a JOIN texts b ON a.id < b.id AND jaccard_similarity(a.tokens, b.toke
 
 \echo
 \echo '== What to do next'
+\echo 'Judge pairs in a browser:   ' :report
 \echo 'Load your own texts:         docs/recipes/deduplicate-a-table.md'
 \echo 'Look up new rows:            docs/reference/set-index.md'
 \echo 'Install it in your server:   README.md, Install'
