@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nearest/key_search.hpp"
 #include "core/nearest/nearest_join.hpp"
 #include "core/set_slices.hpp"
 
@@ -15,10 +16,12 @@ namespace {
 
 using NearSet = std::vector<int64_t>;
 
-constexpr NearestOrder near_orders[] = {{Measure::jaccard, false},     {Measure::jaccard, true},
-                                        {Measure::cosine, false},      {Measure::dice, false},
-                                        {Measure::overlap, false},     {Measure::overlap_coefficient, false},
-                                        {Measure::containment, false}, {Measure::reverse_containment, false}};
+constexpr NearestOrder near_orders[] = {
+    {Measure::jaccard, false},       {Measure::jaccard, true},
+    {Measure::cosine, false},        {Measure::dice, false},
+    {Measure::overlap, false},       {Measure::overlap_coefficient, false},
+    {Measure::containment, false},   {Measure::reverse_containment, false},
+    {Measure::jaccard, false, true}, {Measure::jaccard, true, true}};
 
 struct NearPair {
   double score;
@@ -43,13 +46,13 @@ std::vector<NearSet> near_sets(size_t count, uint32_t largest, uint32_t seed) {
 }
 
 template <typename Number>
-void add_numbers(NearestJoin &join, Side side, const NearSet &set) {
+void add_numbers(RowSearch &join, Side side, const NearSet &set) {
   const std::vector<Number> tokens(set.begin(), set.end());
   const auto size = static_cast<uint32_t>(tokens.size());
   join.add(side, row_of(std::span<const Number>(tokens), size));
 }
 
-void add_texts(NearestJoin &join, Side side, const NearSet &set) {
+void add_texts(RowSearch &join, Side side, const NearSet &set) {
   TextPacker packer;
   std::vector<std::string> texts;
   for (const int64_t token : set) texts.push_back("token " + std::to_string(token));
@@ -150,6 +153,37 @@ TEST(Nearest, WithoutRows) {
   add_numbers<int32_t>(join, Side::left, {1, 2});
   Batch batch;
   EXPECT_EQ(join.step({}, batch), StepResult::done);
+}
+
+// ---- Rows that share a key ----
+
+template <typename Add>
+void compare_keys(const std::vector<NearSet> &lefts, const std::vector<NearSet> &rights, Add add) {
+  KeySearch search;
+  for (const NearSet &set : rights) add(search, Side::right, set);
+  search.index(StopFlag());
+  for (const NearSet &set : lefts) {
+    std::vector<uint32_t> expected;
+    for (const NearPair &pair : pairs_of(near_orders[4], set, rights, 0)) expected.push_back(pair.row);
+    std::sort(expected.begin(), expected.end());
+    add(search, Side::left, set);
+    Batch batch;
+    std::vector<uint32_t> found;
+    while (search.step({}, batch) == StepResult::batch)
+      found.insert(found.end(), batch.right.begin(), batch.right.end());
+    ASSERT_EQ(found, expected);
+    for (uint32_t row = 0; row < rights.size(); ++row)
+      ASSERT_EQ(search.shares_tokens(row), std::binary_search(expected.begin(), expected.end(), row));
+  }
+  EXPECT_LE(search.stats().memory_peak,
+            KeySearch::bytes_of(rights.size(), 2 * search.stats().tokens[1] + 16));
+}
+
+TEST(Nearest, RowsThatShareAKey) {
+  compare_keys(near_sets(60, 12, 1), near_sets(400, 12, 2), add_numbers<int32_t>);
+  compare_keys(near_sets(30, 3, 3), near_sets(200, 3, 4), add_numbers<int64_t>);
+  compare_keys(near_sets(30, 12, 5), near_sets(200, 2, 6), add_texts);
+  compare_keys(near_sets(3, 12, 5), {}, add_texts);
 }
 
 }  // namespace

@@ -9,49 +9,48 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/join.hpp"
 #include "core/nearest/nearest_index.hpp"
+#include "core/nearest/row_search.hpp"
 #include "core/sort/short_sort.hpp"
 
 namespace simjoin {
 
 // What nearest rows are sorted by.
 struct NearestOrder {
-  Measure measure;  // of the left and the right set
-  bool distance;    // the Jaccard distance, ascending, instead of the similarity, descending
+  Measure measure;      // of the left and the right set
+  bool distance;        // the Jaccard distance, ascending, instead of the similarity, descending
+  bool single = false;  // both in single precision: the Jaccard similarity, or 1 - the rounded similarity
 
   // Returns a number that is larger for nearer sets, and equal for sets that are as near. It never decreases
   // as overlap grows, and never increases as the right set grows at the same overlap.
   double score(int64_t overlap, int64_t left, int64_t right) const {
+    if (single) return score_of(similarity(measure, overlap, left, right));
     return distance ? -jaccard_distance(overlap, left, right) : similarity(measure, overlap, left, right);
+  }
+
+  // Returns a score in single precision: that of sets of this similarity.
+  double score_of(double similarity) const {
+    const auto rounded = static_cast<float>(similarity);
+    return distance ? -static_cast<float>(1.0 - static_cast<double>(rounded)) : rounded;
   }
 };
 
-// Use: add every right row, then index(). Add a left row, and step until `done`. Then add the next one.
-//
-// A left row's pairs come nearest first. Pairs that are as near come by right row. A left row's number is
-// always 0. Right rows that share no token with it come in no pair; shares_tokens() knows them.
-class NearestJoin final : public JoinEngine {
+// A left row's pairs come nearest first. Pairs that are as near come by right row.
+class NearestJoin final : public RowSearch {
  public:
   explicit NearestJoin(const NearestOrder &order) : order_(order) {}
 
   void add(Side side, const SetSlice &rows) override;
-  // Returns about the bytes that indexing the right rows so far takes in all.
-  size_t bytes_to_index() const {
+  size_t bytes_to_index() const override {
     return NearestIndex::bytes_of(recorded_.rows(), recorded_.size(), memory_.current());
   }
-  // Returns whether index() may take longer than a few tens of milliseconds.
-  bool takes_long_to_index() const { return recorded_.size() >= long_to_index; }
-  // Ends the right side. Throws Cancelled if the flag is set.
-  void index(const StopFlag &stop);
+  bool takes_long_to_index() const override { return recorded_.size() >= long_to_index; }
+  void index(const StopFlag &stop) override;
 
-  // Says of the last left row: the caller asks for this many pairs at first, and for none whose score is
-  // less.
-  void limit(uint32_t pairs, double least_score);
+  void limit(uint32_t pairs, double least_score) override;
   // Returns pairs of the last left row, the next ones, or `done`.
   StepResult step(std::chrono::microseconds budget, Batch &out) override;
-  // Returns whether a right row shares a token with the last left row. The row's first call takes a while.
-  bool shares_tokens(uint32_t row);
+  bool shares_tokens(uint32_t row) override;
 
   uint32_t set_size(Side side, uint32_t row) const override {
     return side == Side::left ? size_ : index_->size_of(row);

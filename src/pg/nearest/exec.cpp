@@ -1,4 +1,4 @@
-// The execution of the node NearestRows.
+// The execution of the nodes NearestRows and SimilarRows.
 #include "pg/base/pg.hpp"
 
 extern "C" {
@@ -68,105 +68,12 @@ void begin_nearest_rows(CustomScanState *node, EState *estate, int eflags) {
       AllocSetContextCreate(estate->es_query_cxt, "simjoin nearest rows", ALLOCSET_DEFAULT_SIZES);
 }
 
-// ---- The beginning of a scan ----
-
-const char *function_of_order(const NearestRowsFacts &facts) {
-  return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
-}
-
-// Returns whether a row meets the conditions without the similarity.
-bool meets_conditions(NearestRowsState *state, uint32_t row) {
-  check_interrupts();
-  ExprContext *context = state->css.ss.ps.ps_ExprContext;
-  ResetExprContext(context);
-  fill_kept_row(state, row, 0, true);
-  context->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
-  return ExecQual(state->other_quals, context);
-}
-
-// Raises the error of a row whose array is no set, if the sort of all rows raised it.
-void check_flawed_rows(NearestRowsState *state) {
-  for (const uint32_t row : state->rows.flawed) {
-    if (!meets_conditions(state, row)) continue;
-    bool isnull;
-    const Datum set = ExecEvalExprSwitchContext(state->set, state->css.ss.ps.ps_ExprContext, &isnull);
-    raise_flawed(function_of_order(state->facts), dimensions_of_flawed(DatumGetArrayTypeP(set)));
-  }
-}
-
-// Raises the error of a probe whose array is no set, if the sort of all rows raised it.
-void check_flawed_probe(NearestRowsState *state, int dimensions) {
-  const uint32_t *null = state->rows.nulls.begin();
-  for (uint32_t row = 0; row < state->rows.count; ++row) {
-    if (null != state->rows.nulls.end() && *null == row) {
-      ++null;
-    } else if (meets_conditions(state, row)) {
-      raise_flawed(function_of_order(state->facts), dimensions);
-    }
-  }
-}
-
-// Returns the least score of pairs that meet the bound, and whether there is one. Conditions filter the
-// pairs.
-double least_score(NearestRowsState *state, bool *bounded) {
-  const NearestOrder order = {state->facts.measure, state->facts.distance};
-  const double any = order.score(0, 1, 1);
-  *bounded = false;
-  if (state->bound == nullptr) return any;
-  bool isnull;
-  const Datum value = ExecEvalExprSwitchContext(state->bound, state->css.ss.ps.ps_ExprContext, &isnull);
-  if (isnull) return any;
-  const double bound = threshold_value(value, state->bound_type);
-  const double score = state->facts.distance ? -bound : bound;
-  *bounded = score > any;  // false where it is not a number
-  return *bounded ? score : any;
-}
-
-// Feeds the probe, and chooses what the scan hands up first.
-NearestPhase begin_search(NearestRowsState *state) {
-  ExprContext *context = state->css.ss.ps.ps_ExprContext;
-  ResetExprContext(context);
-  uint64_t key;
-  if (!hash_of_key(state->outer_keys, context, &key)) return NearestPhase::done;
-  state->of_key = rows_of_key(state->rows.keyed, key);
-  bool isnull;
-  const Datum probe = ExecEvalExprSwitchContext(state->probe, context, &isnull);
-  // A similarity that is NULL meets no bound.
-  if (isnull) return state->bound == nullptr ? NearestPhase::all : NearestPhase::done;
-  MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-  ArrayType *array = DatumGetArrayTypeP(probe);
-  const int dimensions = dimensions_of_flawed(array);
-  SetView view;
-  if (dimensions == 0 && !view_plain_set(array, state->facts.token_type, &view))
-    view = view_set(PointerGetDatum(array), function_of_order(state->facts));
-  MemoryContextSwitchTo(old);
-  if (dimensions != 0) {
-    check_flawed_probe(state, dimensions);
-    return NearestPhase::last_nulls;  // the other rows meet no condition
-  }
-  feed_keyed_set(state, Side::left, view, key);
-  const double least = least_score(state, &state->bounded);
-  call_cpp([&] { state->rows.join->limit(static_cast<uint32_t>(state->facts.first_pairs), least); });
-  check_flawed_rows(state);
-  return state->facts.nulls_first && !state->bounded ? NearestPhase::first_nulls : NearestPhase::pairs;
-}
-
-NearestPhase begin_scan_of_rows(NearestRowsState *state) {
-  keep_rows(state);
-  state->batch_position = 0;
-  if (state->rows.join != nullptr) {
-    call_cpp([&] { state->batch->clear(); });
-    return begin_search(state);
-  }
-  state->sorts = true;
-  ExecReScan(nearest_sorted(state));
-  return NearestPhase::sorted;
-}
-
 // ---- The next row ----
 
 Datum similarity_value(const NearestRowsState *state, uint32_t overlap, uint32_t left, uint32_t right) {
   const NearestRowsFacts &facts = state->facts;
+  if (facts.single)
+    return Float4GetDatum(static_cast<float4>(std::abs(facts.order().score(overlap, left, right))));
   if (facts.distance) return Float8GetDatum(jaccard_distance(overlap, left, right));
   if (facts.measure == Measure::overlap) return Int32GetDatum(static_cast<int32>(overlap));
   return Float8GetDatum(similarity(facts.measure, overlap, left, right));
@@ -197,7 +104,7 @@ bool next_null(NearestRowsState *state) {
 }
 
 bool next_pair(NearestRowsState *state) {
-  NearestJoin *join = state->rows.join;
+  RowSearch *join = state->rows.join;
   Batch *batch = state->batch;
   if (state->batch_position == batch->size()) {
     state->batch_position = 0;
@@ -205,26 +112,45 @@ bool next_pair(NearestRowsState *state) {
   }
   const size_t i = state->batch_position++;
   const uint32_t row = batch->right[i];
+  if (!state->facts.ordered) {
+    fill_kept_row(state, row, 0, true);
+    return true;
+  }
   const uint32_t left = join->set_size(Side::left, 0), right = join->set_size(Side::right, row);
   const Datum value = similarity_value(state, batch->overlap[i], left, right);
-  const NearestOrder order = {state->facts.measure, state->facts.distance};
-  const double score = order.score(batch->overlap[i], left, right);
+  const double score = state->facts.order().score(batch->overlap[i], left, right);
   state->least = state->reached ? Min(state->least, score) : score;
   state->reached = true;
   fill_kept_row(state, row, value, false);
   return true;
 }
 
-// Copies the next row of the second child to the scan tuple.
+// Copies the next row of the second child to the scan tuple. It has the columns that are handed up, and meets
+// the conditions.
 bool next_sorted(NearestRowsState *state) {
   TupleTableSlot *from = ExecProcNode(nearest_sorted(state)), *slot = state->css.ss.ss_ScanTupleSlot;
   ExecClearTuple(slot);
   if (TupIsNull(from)) return false;
-  const int columns = state->facts.columns + 1;
-  slot_getsomeattrs(from, columns);
-  memcpy(slot->tts_values, from->tts_values, sizeof(Datum) * static_cast<size_t>(columns));
-  memcpy(slot->tts_isnull, from->tts_isnull, sizeof(bool) * static_cast<size_t>(columns));
+  const auto output = static_cast<size_t>(state->facts.output),
+             columns = static_cast<size_t>(state->facts.columns);
+  slot_getsomeattrs(from, state->facts.output + state->facts.ordered);
+  memset(slot->tts_isnull, true, sizeof(bool) * (columns + 1));
+  memset(slot->tts_values, 0, sizeof(Datum) * (columns + 1));
+  memcpy(slot->tts_values, from->tts_values, sizeof(Datum) * output);
+  memcpy(slot->tts_isnull, from->tts_isnull, sizeof(bool) * output);
+  if (state->facts.ordered) {
+    slot->tts_values[columns] = from->tts_values[output];
+    slot->tts_isnull[columns] = from->tts_isnull[output];
+  }
   ExecStoreVirtualTuple(slot);
+  return true;
+}
+
+// Makes the next row whose array is no set the scan tuple. The conditions raise its error.
+bool next_flawed(NearestRowsState *state) {
+  const GrowingArray<uint32_t> &flawed = state->rows.flawed;
+  if (state->next_row == flawed.size()) return false;
+  fill_kept_row(state, flawed[state->next_row++], 0, true);
   return true;
 }
 
@@ -244,6 +170,8 @@ bool next_of_phase(NearestRowsState *state) {
       return next_row_of_key(state, similarity_value(state, 0, 1, 1), false, [&](uint32_t row) {
         return !has_row(rows.without_set, row) && !call_cpp([&] { return rows.join->shares_tokens(row); });
       });
+    case NearestPhase::flawed:
+      return next_flawed(state);
     case NearestPhase::all:
       return next_row_of_key(state, 0, true, [](uint32_t) { return true; });
     case NearestPhase::sorted:
@@ -259,6 +187,7 @@ NearestPhase phase_after(NearestRowsState *state) {
     case NearestPhase::first_nulls:
       return NearestPhase::pairs;
     case NearestPhase::pairs:
+      if (!state->facts.ordered) return NearestPhase::flawed;
       return state->bounded ? NearestPhase::done : NearestPhase::others;
     case NearestPhase::others:
       return state->facts.nulls_first ? NearestPhase::done : NearestPhase::last_nulls;
@@ -280,7 +209,7 @@ TupleTableSlot *exec_nearest_rows(CustomScanState *node) {
       continue;
     }
     context->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
-    if (!ExecQual(node->ss.ps.qual, context)) {
+    if (state->phase != NearestPhase::sorted && !ExecQual(node->ss.ps.qual, context)) {
       InstrCountFiltered1(node, 1);
       continue;
     }
@@ -314,9 +243,9 @@ void end_nearest_rows(CustomScanState *node) {
 
 void explain_nearest_rows(CustomScanState *node, List *, ExplainState *es) {
   const NearestRowsState *state = nearest_rows_state(node);
-  ExplainPropertyText("Measure", function_of_order(state->facts), es);
+  ExplainPropertyText("Measure", compared_by(state->facts), es);
   if (!es->analyze || !state->rows.read) return;
-  ExplainPropertyBool("Sorted Anew", state->sorts, es);
+  ExplainPropertyBool(state->facts.ordered ? "Sorted Anew" : "Read Anew", state->sorts, es);
   if (state->rows.join == nullptr) return;
   ExplainPropertyUInteger("Rows Kept", nullptr, state->rows.count, es);
   ExplainPropertyUInteger("Pairs Verified", nullptr, state->verified + state->rows.join->stats().verified,

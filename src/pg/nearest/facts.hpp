@@ -1,4 +1,4 @@
-// What the planner tells the executor about the node NearestRows.
+// What the planner tells the executor about the nodes NearestRows and SimilarRows.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -8,7 +8,7 @@ extern "C" {
 #include "nodes/plannodes.h"
 }
 
-#include "core/measure.hpp"
+#include "core/nearest/nearest_join.hpp"
 #include "pg/join/clause/facts.hpp"
 #include "pg/sets/set_codec.hpp"
 
@@ -17,10 +17,16 @@ namespace simjoin::pg {
 struct NearestRowsFacts {
   Measure measure;  // of the probe and a row's set
   bool distance;
+  bool single;
+  bool ordered;  // NearestRows, else SimilarRows
+  bool by_keys;  // in SimilarRows, whose rows share a key with the probe
   bool nulls_first;
   TokenType token_type;
-  int columns;      // of the children that are kept: their first ones. The similarity is the next column.
+  int columns;      // of the first child that are kept: its first ones. The similarity is the next column.
+  int output;       // of the second child: the first ones of these. If ordered, the similarity is the next.
   int first_pairs;  // that a scan asks for at first
+
+  NearestOrder order() const { return {measure, distance, single}; }
 };
 
 // The expressions of CustomScan.custom_exprs, by position.
@@ -38,7 +44,7 @@ inline Expr *nearest_rows_expr(const CustomScan *plan, NearestRowsExpr which) {
   return static_cast<Expr *>(list_nth(plan->custom_exprs, static_cast<int>(which)));
 }
 
-// CreateCustomScanState of the node.
+// CreateCustomScanState of the nodes.
 Node *create_nearest_rows_state(CustomScan *plan);
 
 }  // namespace simjoin::pg

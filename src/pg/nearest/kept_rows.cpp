@@ -1,4 +1,4 @@
-// The input of the node NearestRows: it is read, kept, and its sets are indexed.
+// The input of NearestRows or SimilarRows: it is read, kept, and its sets are indexed.
 #include "pg/base/pg.hpp"
 
 extern "C" {
@@ -6,7 +6,11 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
+#include <memory>
+
 #include "core/base/memory_shares.hpp"
+#include "core/nearest/key_search.hpp"
+#include "core/nearest/nearest_join.hpp"
 #include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
@@ -57,6 +61,11 @@ void add_set_of_row(NearestRowsState *state) {
   MemoryContextSwitchTo(old);
 }
 
+std::unique_ptr<RowSearch> make_search(const NearestRowsFacts &facts) {
+  if (facts.by_keys) return std::make_unique<KeySearch>();
+  return std::make_unique<NearestJoin>(facts.order());
+}
+
 // Reads all rows. Returns false where their index would take more memory than the limit.
 bool read_nearest_input(NearestRowsState *state, size_t limit) {
   KeptRows *rows = &state->rows;
@@ -80,7 +89,7 @@ bool read_nearest_input(NearestRowsState *state, size_t limit) {
 }
 
 void index_kept_rows(NearestRowsState *state) {
-  NearestJoin *join = state->rows.join;
+  RowSearch *join = state->rows.join;
   if (join->takes_long_to_index()) {
     run_interruptibly(state->context, [join](WorkerPool &pool) { join->index(pool.stop()); });
   } else {
@@ -94,10 +103,9 @@ void index_kept_rows(NearestRowsState *state) {
 void keep_rows(NearestRowsState *state) {
   KeptRows *rows = &state->rows;
   if (rows->read) return;
-  const NearestOrder order = {state->facts.measure, state->facts.distance};
   give_up_at_conflict(state->context);
   const size_t limit = memory_limit_of(state->context, ordinary_memory);
-  rows->join = own(state->context, [&] { return std::make_unique<NearestJoin>(order); });
+  rows->join = own(state->context, [&] { return make_search(state->facts); });
   rows->keyed = GrowingArray<KeyedRow>(state->context);
   rows->nulls = GrowingArray<uint32_t>(state->context);
   rows->flawed = GrowingArray<uint32_t>(state->context);

@@ -3,6 +3,7 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -15,7 +16,9 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
+#include "pg/join/clause/implied.hpp"
 #include "pg/join/clause/match.hpp"
+#include "pg/join/clause/trigrams.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -89,19 +92,21 @@ bool count_starts(Node *expr, void *context) {
   return compat::walk_children(expr, count_starts, context);
 }
 
-}  // namespace
+// Returns whether the expression is the similarity or the distance of two texts by pg_trgm, which is that of
+// their sets but for its precision, and describes these.
+bool describe_trigram_order(Node *expr, SimilarityClause *sets) {
+  TrigramCall call;
+  if (exprType(expr) != FLOAT4OID || !describe_trigram_call(expr, &call)) return false;
+  *sets = call.sets;
+  sets->distance = call.result == TrigramResult::distance;
+  return call.sets.measure == Measure::jaccard;  // the measures of words are bounded by one of sets
+}
 
-bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey *key,
-                               SimilarityOrder *order) {
-  if (key->pk_eclass->ec_has_volatile) return false;
-  Expr *expr = sorted_expression(rel, key);
-  SimilarityClause call = {};
-  if (expr == nullptr || !describe_call(reinterpret_cast<Node *>(expr), &call) || call.call != expr)
-    return false;
-  if (call.distance != compat::ascends(key) || !is_usual_order(key, reinterpret_cast<Node *>(expr)))
-    return false;
-  Measure measure = call.measure;
-  Expr *probe = call.left, *set = call.right;
+// Fills in the sets of the clause, and their measure. Returns false where they are not one of the relation
+// and one from outside.
+bool take_sets(PlannerInfo *root, RelOptInfo *rel, const SimilarityClause &clause, SimilarityOrder *order) {
+  Measure measure = clause.measure;
+  Expr *probe = clause.left, *set = clause.right;
   if (bms_is_empty(pull_varnos(root, reinterpret_cast<Node *>(set)))) {
     std::swap(probe, set);
     measure = reversed(measure);
@@ -110,8 +115,43 @@ bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey
   if (!bms_is_empty(pull_varnos(root, probe_node)) || !has_outer_parameter(probe_node, nullptr)) return false;
   if (!bms_equal(pull_varnos(root, set_node), rel->relids) || depends_on_outer(set_node)) return false;
   if (!computed_once(probe_node) || !computed_once(set_node)) return false;
-  *order = {expr, probe, set, measure, call.distance, key->pk_nulls_first, TokenType::int4};
+  order->of_sets = clause.call;
+  order->probe = probe;
+  order->set = set;
+  order->measure = measure;
+  order->distance = clause.distance;
   return token_type_of(exprType(set_node), &order->token_type);
+}
+
+// Returns the clauses without weights that the condition implies or, not `implied`, the one that it is.
+List *clauses_of_condition(PlannerInfo *root, RestrictInfo *condition, bool implied) {
+  if (implied) return implied_clauses(root, condition);
+  auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
+  auto *op = reinterpret_cast<OpExpr *>(condition->clause);
+  return IsA(op, OpExpr) && describe_comparison(op, clause) && !clause->weighted() ? list_make1(clause) : NIL;
+}
+
+// Returns whether the threshold of a clause is a value that the executor can compute once an outer row.
+bool is_bound(Expr *threshold) {
+  auto *node = reinterpret_cast<Node *>(threshold);
+  return !contain_var_clause(node) && computed_once(node);
+}
+
+}  // namespace
+
+bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey *key,
+                               SimilarityOrder *order) {
+  if (key->pk_eclass->ec_has_volatile) return false;
+  Expr *expr = sorted_expression(rel, key);
+  SimilarityClause call = {};
+  if (expr == nullptr || !is_usual_order(key, reinterpret_cast<Node *>(expr))) return false;
+  const bool single = describe_trigram_order(reinterpret_cast<Node *>(expr), &call);
+  if (!single && (!describe_call(reinterpret_cast<Node *>(expr), &call) || call.call != expr)) return false;
+  if (call.distance != compat::ascends(key)) return false;
+  order->call = expr;
+  order->single = single;
+  order->nulls_first = key->pk_nulls_first;
+  return take_sets(root, rel, call, order);
 }
 
 bool depends_on_outer(Node *expr) {
@@ -128,12 +168,29 @@ double expected_starts(PlannerInfo *root, Node *expr) {
   return starts.rows;
 }
 
-Expr *bound_of_order(const SimilarityOrder &order, Node *condition) {
-  SimilarityClause clause;
-  if (!IsA(condition, OpExpr) || !describe_comparison(castNode(OpExpr, condition), &clause)) return nullptr;
-  auto *bound = reinterpret_cast<Node *>(clause.threshold);
-  const bool same = clause.distance == order.distance && equal(clause.call, order.call);
-  return same && !contain_var_clause(bound) && computed_once(bound) ? clause.threshold : nullptr;
+Expr *bound_of_order(PlannerInfo *root, const SimilarityOrder &order, RestrictInfo *condition) {
+  ListCell *cell;
+  foreach (cell, clauses_of_condition(root, condition, order.single)) {
+    auto *clause = static_cast<const SimilarityClause *>(lfirst(cell));
+    const bool same = order.single || clause->distance == order.distance;
+    if (same && equal(clause->call, order.of_sets) && is_bound(clause->threshold)) return clause->threshold;
+  }
+  return nullptr;
+}
+
+List *bounds_of_condition(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *condition) {
+  List *bounds = NIL;
+  ListCell *cell;
+  List *clauses =
+      list_concat(clauses_of_condition(root, condition, false), clauses_of_condition(root, condition, true));
+  foreach (cell, clauses) {
+    auto *clause = static_cast<const SimilarityClause *>(lfirst(cell));
+    auto *bound = static_cast<SimilarityBound *>(palloc0(sizeof(SimilarityBound)));
+    bound->bound = clause->threshold;
+    if (is_bound(clause->threshold) && take_sets(root, rel, *clause, &bound->sets))
+      bounds = lappend(bounds, bound);
+  }
+  return bounds;
 }
 
 }  // namespace simjoin::pg

@@ -1,4 +1,5 @@
-// The order of a query that is the similarity of a relation's sets and of one set from outside the query.
+// What a query asks of a relation's sets and of one set from outside the query: an order by their similarity,
+// or a condition that bounds it.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -12,15 +13,25 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// ORDER BY measure(probe, set) DESC, or ORDER BY probe <%> set.
+// ORDER BY measure(probe, set) DESC, or ORDER BY probe <%> set. Of pg_trgm, similarity(a, b) DESC, or
+// ORDER BY a <-> b: the sets are those of the trigrams.
 struct SimilarityOrder {
-  Expr *call;
+  Expr *call;       // what the rows are sorted by; NULL for a condition
+  Expr *of_sets;    // the measure's call on the sets
   Expr *probe;      // has a parameter that a row of an outer query sets, and no columns
   Expr *set;        // of the relation alone
   Measure measure;  // of probe and set
   bool distance;
+  bool single;  // in single precision, as pg_trgm computes both
   bool nulls_first;
   TokenType token_type;
+};
+
+// A condition that no row meets unless the similarity of its set and the probe reaches a bound, or their
+// distance does not exceed it.
+struct SimilarityBound {
+  SimilarityOrder sets;
+  Expr *bound;
 };
 
 // Returns whether the sort key is such an order of the relation's rows, and describes it.
@@ -40,7 +51,11 @@ bool is_value_of_row(Node *expr);
 double expected_starts(PlannerInfo *root, Node *expr);
 
 // Returns the value that a condition says the similarity reaches, or the distance does not exceed; NULL where
-// the condition is no such bound.
-Expr *bound_of_order(const SimilarityOrder &order, Node *condition);
+// the condition is no such bound. For pg_trgm it is one of the similarity of the sets.
+Expr *bound_of_order(PlannerInfo *root, const SimilarityOrder &order, RestrictInfo *condition);
+
+// Returns the bounds that a condition on the relation and the outer query sets, as a list of SimilarityBound
+// pointers.
+List *bounds_of_condition(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *condition);
 
 }  // namespace simjoin::pg

@@ -9,8 +9,13 @@ extern "C" {
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 }
 
+#include "core/nearest/key_search.hpp"
 #include "core/nearest/nearest_index.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
@@ -24,10 +29,17 @@ namespace {
 
 // Cost constants, in calls of a simple operator (15 ns).
 constexpr double operators_per_indexed_token = 20;
+constexpr double operators_per_indexed_key = 6;
 constexpr double operators_per_search = 800;
 constexpr double operators_per_probe_token = 10;
 constexpr double operators_per_shared_token = 0.05;  // of the probe and a row
 constexpr double operators_per_near_row = 20;        // that is handed up
+
+// What is assumed of the rows that meet a bound.
+constexpr double similar_share = 0.001;
+
+// The keys of longer texts are not counted for an estimate.
+constexpr int32 longest_sample = 200;
 
 // A scan asks for at most this many pairs at first.
 constexpr double most_first_pairs = 1000;
@@ -35,6 +47,10 @@ constexpr double most_first_pairs = 1000;
 set_rel_pathlist_hook_type previous_nearest_rows_hook = nullptr;
 
 const CustomPathMethods nearest_rows_path_methods = {.CustomName = nearest_rows_name,
+                                                     .PlanCustomPath = plan_nearest_rows,
+                                                     .ReparameterizeCustomPathByChild = nullptr};
+
+const CustomPathMethods similar_rows_path_methods = {.CustomName = similar_rows_name,
                                                      .PlanCustomPath = plan_nearest_rows,
                                                      .ReparameterizeCustomPathByChild = nullptr};
 
@@ -87,34 +103,71 @@ Path *scan_with(PlannerInfo *root, RelOptInfo *rel, List *conditions) {
   return create_seqscan_path(root, part, nullptr, 0);
 }
 
-// Returns the columns that the node needs of a row.
-PathTarget *columns_of_rows(PlannerInfo *root, RelOptInfo *rel, const SimilarityOrder &order,
-                            List *on_outer) {
+// Returns the columns that the node needs of a row, those of the relation's output first.
+PathTarget *columns_of_rows(PlannerInfo *root, RelOptInfo *rel, const SimilarityOrder &order, List *on_outer,
+                            int *output) {
   PathTarget *target = create_empty_pathtarget();
   add_new_columns_to_pathtarget(target, rel->reltarget->exprs);
+  *output = list_length(target->exprs);
   List *others = lappend(extract_actual_clauses(on_outer, false), order.set);
   add_new_columns_to_pathtarget(target,
                                 pull_var_clause(reinterpret_cast<Node *>(others), PVC_INCLUDE_PLACEHOLDERS));
   return set_pathtarget_cost_width(root, target);
 }
 
-// Fills the paths of the rows that are kept, and of all rows in order.
-void choose_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split, NearestRowsPath *nearest) {
+// Returns the path of all rows that meet all conditions, in order if there is one.
+Path *all_rows(PlannerInfo *root, RelOptInfo *rel, const NearestRowsPath *nearest) {
+  PathTarget *output = create_empty_pathtarget();
+  add_new_columns_to_pathtarget(output, rel->reltarget->exprs);
+  if (nearest->ordered()) add_column_to_pathtarget(output, nearest->order.call, 0);
+  set_pathtarget_cost_width(root, output);
   Path *all = create_seqscan_path(root, rel, nullptr, 0);
+  all = reinterpret_cast<Path *>(create_projection_path(root, rel, all, output));
+  if (!nearest->ordered()) return all;
+  return reinterpret_cast<Path *>(
+      create_sort_path(root, rel, all, nearest->custom.path.pathkeys, root->limit_tuples));
+}
+
+// Fills the paths of the rows that are kept, and of all rows.
+void choose_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split, NearestRowsPath *nearest) {
   Path *rows = scan_with(root, rel, split.of_rows);
-  PathTarget *columns = columns_of_rows(root, rel, nearest->order, split.on_outer);
+  PathTarget *columns = columns_of_rows(root, rel, nearest->order, split.on_outer, &nearest->output);
   nearest->columns = list_length(columns->exprs);
   rows = reinterpret_cast<Path *>(create_projection_path(root, rel, rows, columns));
   List *keys = nearest->custom.path.pathkeys;
   if (list_length(keys) > 1)
     rows = reinterpret_cast<Path *>(create_sort_path(root, rel, rows, list_copy_tail(keys, 1), -1));
+  nearest->custom.custom_paths = list_make2(rows, all_rows(root, rel, nearest));
+}
 
-  PathTarget *with_similarity = copy_pathtarget(columns);
-  add_column_to_pathtarget(with_similarity, nearest->order.call, 0);
-  set_pathtarget_cost_width(root, with_similarity);
-  all = reinterpret_cast<Path *>(create_projection_path(root, rel, all, with_similarity));
-  all = reinterpret_cast<Path *>(create_sort_path(root, rel, all, keys, root->limit_tuples));
-  nearest->custom.custom_paths = list_make2(rows, all);
+// Returns how many rows a scan hands up to its conditions, by estimate. `of_key` rows have the key.
+double rows_handed_up(const RelOptInfo *rel, const NearestRowsPath *nearest, double of_key) {
+  if (!nearest->ordered()) return Min(rel->rows, of_key * similar_share);
+  // All rows of the key come in order, or those that meet the bound.
+  return nearest->bound == nullptr ? Max(of_key, rel->rows) : rel->rows;
+}
+
+size_t bytes_of_index(const NearestRowsPath *nearest, uint64_t rows, uint64_t tokens) {
+  return nearest->by_keys() ? KeySearch::bytes_of(rows, tokens)
+                            : NearestIndex::bytes_of(rows, tokens, tokens * sizeof(uint32_t));
+}
+
+// Returns the number of tokens of a row. The planner has no statistics of keys of texts, but their number
+// depends on the length of a text.
+double tokens_of_row(PlannerInfo *root, RelOptInfo *rel, const NearestRowsPath *nearest, double usual) {
+  auto *keys = reinterpret_cast<FuncExpr *>(nearest->order.set);
+  if (!nearest->by_keys() || !IsA(keys, FuncExpr) || list_length(keys->args) != 2) return usual;
+  auto *text = static_cast<Node *>(linitial(keys->args)), *edits = static_cast<Node *>(lsecond(keys->args));
+  if (!IsA(text, Var) || !IsA(edits, Const) || castNode(Const, edits)->constisnull) return usual;
+  const int32 width =
+      get_attavgwidth(planner_rt_fetch(rel->relid, root)->relid, castNode(Var, text)->varattno);
+  if (width <= 0 || width > longest_sample) return usual;
+  char sample[longest_sample];
+  for (int32 i = 0; i < width; ++i) sample[i] = static_cast<char>('0' + i % 64);
+  const Datum set = OidFunctionCall2(keys->funcid, PointerGetDatum(cstring_to_text_with_len(sample, width)),
+                                     castNode(Const, edits)->constvalue);
+  ArrayType *array = DatumGetArrayTypeP(set);
+  return ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 }
 
 // Estimates the costs for one row of the outer query, which has a share of the cost of the index. Returns
@@ -122,24 +175,24 @@ void choose_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &spli
 bool cost_nearest_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, NearestRowsPath *nearest) {
   const SimilarityOrder &order = nearest->order;
   const auto *rows = static_cast<Path *>(linitial(nearest->custom.custom_paths));
-  const SetShape shape = set_shape(root, reinterpret_cast<Node *>(order.set), order.token_type);
+  SetShape shape = set_shape(root, reinterpret_cast<Node *>(order.set), order.token_type);
+  shape.average_size = tokens_of_row(root, rel, nearest, shape.average_size);
   const double tokens = rows->rows * shape.average_size;
   constexpr double representable = 1e17;
-  const size_t recorded = static_cast<size_t>(Min(tokens, representable)) * sizeof(uint32_t);
-  if (tokens > representable ||
-      NearestIndex::bytes_of(static_cast<uint64_t>(rows->rows), static_cast<uint64_t>(tokens), recorded) >
-          expected_memory_limit())
+  if (tokens > representable || bytes_of_index(nearest, static_cast<uint64_t>(rows->rows),
+                                               static_cast<uint64_t>(tokens)) > expected_memory_limit())
     return false;
   const double starts = expected_starts(root, reinterpret_cast<Node *>(order.probe));
   QualCost conditions;
   cost_qual_eval(&conditions, on_outer, root);
-  // All rows of the key come in order, or those that meet the bound.
   const double of_key =
       rows->rows * clauselist_selectivity(root, nearest->keys.conditions, 0, JOIN_INNER, nullptr);
-  const double handed_up = nearest->bound == nullptr ? Max(of_key, rel->rows) : rel->rows;
-  const double build = rows->total_cost + tokens * operators_per_indexed_token * cpu_operator_cost;
+  const double handed_up = rows_handed_up(rel, nearest, of_key);
+  const double per_token = nearest->by_keys() ? operators_per_indexed_key : operators_per_indexed_token;
+  const double build = rows->total_cost + tokens * per_token * cpu_operator_cost;
+  const double shared_tokens = nearest->by_keys() ? similar_share : shape.shared_tokens;
   const double search = operators_per_search + shape.average_size * operators_per_probe_token +
-                        of_key * shape.shared_tokens * operators_per_shared_token;
+                        of_key * shared_tokens * operators_per_shared_token;
   Path *path = &nearest->custom.path;
   path->rows = rel->rows;
   path->startup_cost = build / starts + search * cpu_operator_cost + conditions.startup;
@@ -158,42 +211,64 @@ bool is_plain_table(const RangeTblEntry *rte) {
          (rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
 }
 
-void offer_nearest_rows(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte) {
-  const Query *query = root->parse;
-  if (root->query_pathkeys == NIL || query->limitCount == nullptr || root->parent_root == nullptr) return;
-  if (query->commandType != CMD_SELECT || query->rowMarks != NIL) return;  // a locked row may have changed
-  if (!is_plain_table(rte)) return;
-  if (!bms_is_empty(rel->lateral_relids)) return;
-  SimilarityOrder order;
-  auto *key = linitial_node(PathKey, root->query_pathkeys);
-  SplitConditions split = {};
-  if (!describe_similarity_order(root, rel, key, &order) || !split_conditions(root, rel, &split)) return;
-
+// Adds a path of the node, if its index is expected to have the memory.
+void add_rows_path(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split,
+                   const SimilarityOrder &order, Expr *bound, List *pathkeys) {
   auto *nearest = static_cast<NearestRowsPath *>(palloc0(sizeof(NearestRowsPath)));
   nearest->order = order;
+  nearest->bound = bound;
   nearest->keys = find_key_expressions(root, rel, split.on_outer);
-  ListCell *cell;
-  foreach (cell, split.on_outer)
-    if (nearest->bound == nullptr)
-      nearest->bound =
-          bound_of_order(order, reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause));
   CustomPath *custom = &nearest->custom;
   custom->path.type = T_CustomPath;
   custom->path.pathtype = T_CustomScan;
   custom->path.parent = rel;
   custom->path.pathtarget = rel->reltarget;
-  custom->path.pathkeys =
-      list_concat(list_make1(key), sort_keys_of_rows(rel, list_copy_tail(root->query_pathkeys, 1)));
+  custom->path.pathkeys = pathkeys;
   custom->flags = compat::custom_path_projects;
-  custom->methods = &nearest_rows_path_methods;
+  custom->methods = nearest->ordered() ? &nearest_rows_path_methods : &similar_rows_path_methods;
   choose_rows(root, rel, split, nearest);
   if (cost_nearest_rows(root, rel, split.on_outer, nearest)) add_path(rel, &custom->path);
+}
+
+// Offers NearestRows where the query is sorted by a similarity. Returns whether it is.
+bool offer_nearest_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split) {
+  if (root->query_pathkeys == NIL || root->parse->limitCount == nullptr) return false;
+  auto *key = linitial_node(PathKey, root->query_pathkeys);
+  SimilarityOrder order = {};
+  if (!describe_similarity_order(root, rel, key, &order)) return false;
+  Expr *bound = nullptr;
+  ListCell *cell;
+  foreach (cell, split.on_outer)
+    if (bound == nullptr) bound = bound_of_order(root, order, lfirst_node(RestrictInfo, cell));
+  List *others = sort_keys_of_rows(rel, list_copy_tail(root->query_pathkeys, 1));
+  add_rows_path(root, rel, split, order, bound, list_concat(list_make1(key), others));
+  return true;
+}
+
+// Offers SimilarRows for each condition that bounds a similarity.
+void offer_similar_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split) {
+  ListCell *cell, *at;
+  foreach (cell, split.on_outer)
+    foreach (at, bounds_of_condition(root, rel, lfirst_node(RestrictInfo, cell))) {
+      auto *bounded = static_cast<const SimilarityBound *>(lfirst(at));
+      add_rows_path(root, rel, split, bounded->sets, bounded->bound, NIL);
+    }
+}
+
+void offer_rows(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte) {
+  const Query *query = root->parse;
+  if (root->parent_root == nullptr || query->commandType != CMD_SELECT || !is_plain_table(rte)) return;
+  if (query->rowMarks != NIL) return;  // a locked row may have changed
+  if (!bms_is_empty(rel->lateral_relids)) return;
+  SplitConditions split = {};
+  if (!split_conditions(root, rel, &split)) return;
+  if (!offer_nearest_rows(root, rel, split)) offer_similar_rows(root, rel, split);
 }
 
 void nearest_rows_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
   if (previous_nearest_rows_hook != nullptr) previous_nearest_rows_hook(root, rel, rti, rte);
   if (Settings::enable_nearest() && rel->reloptkind == RELOPT_BASEREL && !IS_DUMMY_REL(rel))
-    offer_nearest_rows(root, rel, rte);
+    offer_rows(root, rel, rte);
 }
 
 }  // namespace

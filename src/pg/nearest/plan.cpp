@@ -1,7 +1,8 @@
-// From a path of the node NearestRows to a plan that can be copied.
+// From a path of NearestRows or SimilarRows to a plan that can be copied.
 #include "pg/base/pg.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/restrictinfo.h"
 }
@@ -13,6 +14,8 @@ namespace simjoin::pg {
 namespace {
 
 const CustomScanMethods nearest_rows_plan_methods = {.CustomName = nearest_rows_name,
+                                                     .CreateCustomScanState = create_nearest_rows_state};
+const CustomScanMethods similar_rows_plan_methods = {.CustomName = similar_rows_name,
                                                      .CreateCustomScanState = create_nearest_rows_state};
 
 // Returns the conditions that are not part of the input, in the order of the list.
@@ -27,30 +30,38 @@ List *conditions_on_outer(List *clauses) {
   return conditions;
 }
 
-// Returns the columns of the node's scan tuple: those of the input, and the similarity.
+// Returns the columns of the node's scan tuple: those of the input, and the similarity that it sorts by, or
+// NULL.
 List *scan_columns(const NearestRowsPath *path, const Plan *input) {
   List *columns = list_copy_head(input->targetlist, path->columns);
   columns = static_cast<List *>(copyObjectImpl(columns));
-  return lappend(columns, makeTargetEntry(static_cast<Expr *>(copyObjectImpl(path->order.call)),
-                                          static_cast<AttrNumber>(path->columns + 1), nullptr, false));
+  auto *similarity = path->ordered() ? static_cast<Expr *>(copyObjectImpl(path->order.call))
+                                     : reinterpret_cast<Expr *>(makeNullConst(FLOAT8OID, -1, InvalidOid));
+  const auto number = static_cast<AttrNumber>(path->columns + 1);
+  return lappend(columns, makeTargetEntry(similarity, number, nullptr, false));
 }
 
 }  // namespace
 
 List *encode_nearest_rows(const NearestRowsFacts &facts) {
-  return lappend_int(list_make5_int(static_cast<int>(facts.measure), facts.distance, facts.nulls_first,
-                                    static_cast<int>(facts.token_type), facts.columns),
-                     facts.first_pairs);
+  List *encoded = list_make5_int(static_cast<int>(facts.measure), facts.distance, facts.single, facts.ordered,
+                                 facts.nulls_first);
+  return list_concat(encoded, list_make5_int(static_cast<int>(facts.token_type), facts.columns, facts.output,
+                                             facts.first_pairs, facts.by_keys));
 }
 
 NearestRowsFacts read_nearest_rows(const CustomScan *plan) {
   const auto *facts = static_cast<List *>(linitial(plan->custom_private));
-  return {static_cast<Measure>(list_nth_int(facts, 0)),
-          list_nth_int(facts, 1) != 0,
-          list_nth_int(facts, 2) != 0,
-          static_cast<TokenType>(list_nth_int(facts, 3)),
-          list_nth_int(facts, 4),
-          list_nth_int(facts, 5)};
+  return {.measure = static_cast<Measure>(list_nth_int(facts, 0)),
+          .distance = list_nth_int(facts, 1) != 0,
+          .single = list_nth_int(facts, 2) != 0,
+          .ordered = list_nth_int(facts, 3) != 0,
+          .by_keys = list_nth_int(facts, 9) != 0,
+          .nulls_first = list_nth_int(facts, 4) != 0,
+          .token_type = static_cast<TokenType>(list_nth_int(facts, 5)),
+          .columns = list_nth_int(facts, 6),
+          .output = list_nth_int(facts, 7),
+          .first_pairs = list_nth_int(facts, 8)};
 }
 
 Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *clauses,
@@ -66,16 +77,24 @@ Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tli
   scan->custom_scan_tlist = scan_columns(nearest, static_cast<Plan *>(linitial(custom_plans)));
   scan->custom_exprs =
       list_make5(order.probe, order.set, nearest->bound, nearest->keys.of_rows, nearest->keys.of_outer);
-  scan->custom_private =
-      list_make2(encode_nearest_rows({order.measure, order.distance, order.nulls_first, order.token_type,
-                                      nearest->columns, nearest->first_pairs}),
-                 nearest->keys.functions);
-  scan->methods = &nearest_rows_plan_methods;
+  const NearestRowsFacts facts = {.measure = order.measure,
+                                  .distance = order.distance,
+                                  .single = order.single,
+                                  .ordered = nearest->ordered(),
+                                  .by_keys = nearest->by_keys(),
+                                  .nulls_first = order.nulls_first,
+                                  .token_type = order.token_type,
+                                  .columns = nearest->columns,
+                                  .output = nearest->output,
+                                  .first_pairs = nearest->first_pairs};
+  scan->custom_private = list_make2(encode_nearest_rows(facts), nearest->keys.functions);
+  scan->methods = nearest->ordered() ? &nearest_rows_plan_methods : &similar_rows_plan_methods;
   return &scan->scan.plan;
 }
 
 void register_nearest_rows_methods() {
   RegisterCustomScanMethods(&nearest_rows_plan_methods);
+  RegisterCustomScanMethods(&similar_rows_plan_methods);
 }
 
 }  // namespace simjoin::pg

@@ -1,4 +1,4 @@
-// The state of the node NearestRows in the executor.
+// The state of the nodes NearestRows and SimilarRows in the executor.
 #pragma once
 
 #include "pg/base/pg.hpp"
@@ -8,7 +8,7 @@ extern "C" {
 #include "nodes/extensible.h"
 }
 
-#include "core/nearest/nearest_join.hpp"
+#include "core/nearest/row_search.hpp"
 #include "pg/base/growing_array.hpp"
 #include "pg/nearest/facts.hpp"
 #include "pg/nearest/keys.hpp"
@@ -20,7 +20,7 @@ namespace simjoin::pg {
 // The rows of the input. They are read once, and again if parameters that they depend on change.
 struct KeptRows {
   bool read;
-  NearestJoin *join;  // of the rows' sets on its right side; NULL where it would take too much memory
+  RowSearch *join;  // of the rows' sets on its right side; NULL where it would take too much memory
   RowReader reader;
   uint32_t count;
   GrowingArray<uint32_t> nulls;   // rows whose set is NULL
@@ -35,8 +35,9 @@ enum class NearestPhase : uint8_t {
   first_nulls,
   pairs,   // rows that share tokens with the probe
   others,  // rows that share none
+  flawed,  // in SimilarRows, rows whose array is no set
   last_nulls,
-  all,     // where the probe is NULL
+  all,     // where the probe is NULL; in SimilarRows, where there is no bound or the probe's array is no set
   sorted,  // the rows of the second child
   done
 };
@@ -79,6 +80,12 @@ inline PlanState *nearest_sorted(const NearestRowsState *state) {
 
 // Reads the input, if that has not been done.
 void keep_rows(NearestRowsState *state);
+
+// Begins a scan for the current outer row, and returns its first phase.
+NearestPhase begin_scan_of_rows(NearestRowsState *state);
+
+// Returns what EXPLAIN calls the comparison of the probe and a row's set, without a copy.
+const char *compared_by(const NearestRowsFacts &facts);
 
 // Forgets the rows.
 void forget_rows(NearestRowsState *state);

@@ -180,7 +180,7 @@ sub draw_nearest
 	my ($world, $x, $y) = @_;
 	my $on = draw_on($world, 'x', 'y');
 	my ($value, $direction) = @{ pick([ 'x.s <%> y.s', '' ], [ 'jaccard_similarity(x.s, y.s)', ' DESC' ],
-			[ 'containment(y.s, x.s)', ' DESC NULLS LAST' ], [ 'overlap_count(x.s, y.s)', ' DESC' ]) };
+			[ 'containment(y.s, x.s)', ' DESC NULLS LAST' ], [ 'overlap_count(x.s, y.s)', ' DESC' ], [ 'y.id % 5', '' ], [ 'x.id - y.grp', ' DESC' ]) };
 	my $condition = pick($on->{sql}, 'x.grp = y.grp', 'x.id IS DISTINCT FROM y.id', input_condition('y'), 'true');
 	my $lateral = "LATERAL (SELECT y.*, $value AS distance FROM " . from_item($y, 'y')
 	  . " WHERE $condition ORDER BY distance$direction, y.id, y.s, y.note, y.grp, y.k, y.flag LIMIT " . between(1, 3) . ') y';

@@ -16,9 +16,10 @@ namespace simjoin::pg {
 // The join operator's name in EXPLAIN.
 inline constexpr char join_node_name[] = "SetSimilarityJoin";
 
-// The names of the scans for the nearest rows of each row: by an index of its own (pg/nearest), and by an
-// index on sets (pg/index).
+// The names of the scans for the nearest rows of each row: by an index of its own (pg/nearest), which serves
+// the similar rows, too, and by an index on sets (pg/index).
 inline constexpr char nearest_rows_name[] = "NearestRows";
+inline constexpr char similar_rows_name[] = "SimilarRows";
 inline constexpr char nearest_sets_name[] = "NearestSets";
 
 // What a column of the node's scan tuple holds.

@@ -1,0 +1,133 @@
+// The beginning of a scan of NearestRows or SimilarRows: the probe is looked at.
+#include "pg/base/pg.hpp"
+
+extern "C" {
+#include "executor/executor.h"
+}
+
+#include "pg/base/arguments.hpp"
+#include "pg/base/errors.hpp"
+#include "pg/base/interrupts.hpp"
+#include "pg/join/clause/threshold.hpp"
+#include "pg/nearest/facts.hpp"
+#include "pg/nearest/state.hpp"
+#include "pg/sets/set_codec.hpp"
+
+namespace simjoin::pg {
+namespace {
+
+const char *function_of_order(const NearestRowsFacts &facts) {
+  return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
+}
+
+// Returns whether a row meets the conditions without the similarity.
+bool meets_conditions(NearestRowsState *state, uint32_t row) {
+  check_interrupts();
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  ResetExprContext(context);
+  fill_kept_row(state, row, 0, true);
+  context->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
+  return ExecQual(state->other_quals, context);
+}
+
+// Raises the error of a row whose array is no set, if the sort of all rows raised it.
+void check_flawed_rows(NearestRowsState *state) {
+  for (const uint32_t row : state->rows.flawed) {
+    if (!meets_conditions(state, row)) continue;
+    bool isnull;
+    const Datum set = ExecEvalExprSwitchContext(state->set, state->css.ss.ps.ps_ExprContext, &isnull);
+    raise_flawed(function_of_order(state->facts), dimensions_of_flawed(DatumGetArrayTypeP(set)));
+  }
+}
+
+// Raises the error of a probe whose array is no set, if the sort of all rows raised it.
+void check_flawed_probe(NearestRowsState *state, int dimensions) {
+  const uint32_t *null = state->rows.nulls.begin();
+  for (uint32_t row = 0; row < state->rows.count; ++row) {
+    if (null != state->rows.nulls.end() && *null == row) {
+      ++null;
+    } else if (meets_conditions(state, row)) {
+      raise_flawed(function_of_order(state->facts), dimensions);
+    }
+  }
+}
+
+// Returns the least score of pairs that meet the bound, and whether there is one. Conditions filter the
+// pairs.
+double least_score(NearestRowsState *state, bool *bounded) {
+  const NearestOrder order = state->facts.order();
+  const double any = order.score(0, 1, 1);
+  *bounded = false;
+  if (state->bound == nullptr) return any;
+  bool isnull;
+  const Datum value = ExecEvalExprSwitchContext(state->bound, state->css.ss.ps.ps_ExprContext, &isnull);
+  if (isnull) return any;
+  const double bound = threshold_value(value, state->bound_type);
+  const double score = order.single ? order.score_of(bound) : order.distance ? -bound : bound;
+  *bounded = score > any;  // false where it is not a number
+  return *bounded ? score : any;
+}
+
+// Feeds the probe's set, and chooses what a scan of NearestRows hands up first.
+NearestPhase begin_nearest(NearestRowsState *state, const SetView &view, uint64_t key) {
+  feed_keyed_set(state, Side::left, view, key);
+  const double least = least_score(state, &state->bounded);
+  call_cpp([&] { state->rows.join->limit(static_cast<uint32_t>(state->facts.first_pairs), least); });
+  check_flawed_rows(state);
+  return state->facts.nulls_first && !state->bounded ? NearestPhase::first_nulls : NearestPhase::pairs;
+}
+
+// Does the same for SimilarRows. The conditions are evaluated for all rows that it hands up.
+NearestPhase begin_similar(NearestRowsState *state, const SetView &view, uint64_t key) {
+  feed_keyed_set(state, Side::left, view, key);
+  const double least = least_score(state, &state->bounded);
+  if (!state->bounded) return NearestPhase::all;
+  call_cpp([&] { state->rows.join->limit(UINT32_MAX, least); });
+  return NearestPhase::pairs;
+}
+
+// Looks at the probe, and chooses what the scan hands up first.
+NearestPhase begin_search(NearestRowsState *state) {
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  ResetExprContext(context);
+  uint64_t key;
+  if (!hash_of_key(state->outer_keys, context, &key)) return NearestPhase::done;
+  state->of_key = rows_of_key(state->rows.keyed, key);
+  bool isnull;
+  const Datum probe = ExecEvalExprSwitchContext(state->probe, context, &isnull);
+  // A similarity that is NULL meets no bound.
+  if (isnull) return state->bound == nullptr ? NearestPhase::all : NearestPhase::done;
+  MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
+  ArrayType *array = DatumGetArrayTypeP(probe);
+  const int dimensions = dimensions_of_flawed(array);
+  SetView view;
+  if (dimensions == 0 && !view_plain_set(array, state->facts.token_type, &view))
+    view = view_set(PointerGetDatum(array), function_of_order(state->facts));
+  MemoryContextSwitchTo(old);
+  if (dimensions == 0)
+    return state->facts.ordered ? begin_nearest(state, view, key) : begin_similar(state, view, key);
+  if (!state->facts.ordered) return NearestPhase::all;  // the conditions raise the error
+  check_flawed_probe(state, dimensions);
+  return NearestPhase::last_nulls;  // the other rows meet no condition
+}
+
+}  // namespace
+
+NearestPhase begin_scan_of_rows(NearestRowsState *state) {
+  keep_rows(state);
+  state->batch_position = 0;
+  if (state->rows.join != nullptr) {
+    call_cpp([&] { state->batch->clear(); });
+    return begin_search(state);
+  }
+  state->sorts = true;
+  ExecReScan(nearest_sorted(state));
+  return NearestPhase::sorted;
+}
+
+const char *compared_by(const NearestRowsFacts &facts) {
+  if (!facts.single) return function_of_order(facts);
+  return facts.distance ? "<-> of pg_trgm" : "similarity of pg_trgm";
+}
+
+}  // namespace simjoin::pg
