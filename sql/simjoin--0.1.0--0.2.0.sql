@@ -308,20 +308,30 @@ SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION densest_subgraph_density(text, int, anyelement, text) IS
 'densest_subgraph_density for nodes of the type of key, as in key => NULL::uuid';
 
--- The query of dedup views with such ids. The view tells the type of its columns, and the table of rows has the keys.
-CREATE FUNCTION dedup_view_groups_of_keys(source regclass, rows regclass, pairs regclass, threshold float8, measure text,
-                                          method text, keep text, max_group_share float8) RETURNS SETOF record
+-- The queries of dedup views with entities. Of views whose ids are no integers, the view tells the type of its columns, and the table
+-- of rows has the keys.
+
+CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass, changes regclass,
+                                  token_order regclass, entities regclass, history regclass, threshold float8,
+                                  measure text, method text, keep text, max_group_share float8)
+RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8, entity_id bigint)
 AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, float8, text, text, text, float8) IS
+CREATE FUNCTION dedup_view_groups_of_keys(source regclass, rows regclass, pairs regclass, changes regclass,
+                                          token_order regclass, entities regclass, history regclass, threshold float8,
+                                          measure text, method text, keep text, max_group_share float8) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, float8, text, text, text, float8) IS
+'the query of the views that create_dedup_view of 0.1.0 made';
+COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, regclass, float8, text, text, text,
+                                      float8) IS
+'the query of the views that create_dedup_view of 0.1.0 made with track_changes';
+COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, regclass, regclass, regclass, float8, text, text,
+                                      text, float8) IS
+'the query of the views that create_dedup_view makes';
+COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, regclass, regclass, regclass, regclass, float8, text, text,
+                                              text, float8) IS
 'the query of the views that create_dedup_view makes of a query whose ids are no integers';
 
-CREATE FUNCTION dedup_view_groups_of_keys(source regclass, rows regclass, pairs regclass, changes regclass,
-                                          token_order regclass, threshold float8, measure text, method text, keep text,
-                                          max_group_share float8) RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
-COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, regclass, regclass, float8, text, text, text,
-                                              float8) IS
-'the query of the views that create_dedup_view makes of such a query with track_changes';
 
 -- How much of a set is in another one.
 

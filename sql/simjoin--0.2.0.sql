@@ -695,23 +695,26 @@ CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass
                                   max_group_share float8)
 RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
-CREATE FUNCTION dedup_view_groups_of_keys(source regclass, rows regclass, pairs regclass, threshold float8, measure text,
-                                          method text, keep text, max_group_share float8) RETURNS SETOF record
+CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass, changes regclass,
+                                  token_order regclass, entities regclass, history regclass, threshold float8,
+                                  measure text, method text, keep text, max_group_share float8)
+RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8, entity_id bigint)
 AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
 CREATE FUNCTION dedup_view_groups_of_keys(source regclass, rows regclass, pairs regclass, changes regclass,
-                                          token_order regclass, threshold float8, measure text, method text, keep text,
-                                          max_group_share float8) RETURNS SETOF record
+                                          token_order regclass, entities regclass, history regclass, threshold float8,
+                                          measure text, method text, keep text, max_group_share float8) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, float8, text, text, text, float8) IS
-'the query of the views that create_dedup_view makes';
+'the query of the views that create_dedup_view of 0.1.0 made';
 COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, regclass, float8, text, text, text,
                                       float8) IS
-'the query of the views that create_dedup_view makes with track_changes';
-COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, float8, text, text, text, float8) IS
+'the query of the views that create_dedup_view of 0.1.0 made with track_changes';
+COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, regclass, regclass, regclass, float8, text, text,
+                                      text, float8) IS
+'the query of the views that create_dedup_view makes';
+COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, regclass, regclass, regclass, regclass, float8, text, text,
+                                              text, float8) IS
 'the query of the views that create_dedup_view makes of a query whose ids are no integers';
-COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, regclass, regclass, float8, text, text, text,
-                                              float8) IS
-'the query of the views that create_dedup_view makes of such a query with track_changes';
 
 CREATE FUNCTION dedup_view_changes() RETURNS trigger
 AS 'MODULE_PATHNAME', 'simjoin_track_changes' LANGUAGE C;

@@ -15,7 +15,7 @@ CREATE FUNCTION differences(view regclass, query text, threshold float8, measure
 DECLARE result bigint;
 BEGIN
   EXECUTE format('WITH new_view AS (SELECT * FROM duplicate_groups(%L, %L, %L, %L, %L, 1)), new_pairs AS (SELECT * FROM similarity_self_join(%L, %L, %L))
-    SELECT (SELECT count(*) FROM ((TABLE %s EXCEPT ALL TABLE new_view) UNION ALL (TABLE new_view EXCEPT ALL TABLE %s)) d)
+    SELECT (SELECT count(*) FROM ((SELECT id, group_id, is_representative, similarity FROM %s EXCEPT ALL TABLE new_view) UNION ALL (TABLE new_view EXCEPT ALL SELECT id, group_id, is_representative, similarity FROM %s)) d)
       + (SELECT count(*) FROM ((TABLE %s_pairs EXCEPT ALL TABLE new_pairs) UNION ALL (TABLE new_pairs EXCEPT ALL TABLE %s_pairs)) d)',
     query, threshold, measure, method, keep, query, threshold, measure, view, view, view, view) INTO result;
   RETURN result;
@@ -402,6 +402,8 @@ ALTER TABLE owned_rows OWNER TO regress_tracking_writer;
 ALTER TABLE owned_pairs OWNER TO regress_tracking_writer;
 ALTER TABLE owned_changes OWNER TO regress_tracking_writer;
 ALTER TABLE owned_order OWNER TO regress_tracking_writer;
+ALTER TABLE owned_entities OWNER TO regress_tracking_writer;
+ALTER TABLE owned_history OWNER TO regress_tracking_writer;
 GRANT SELECT ON own_docs TO regress_tracking_writer;
 SELECT new_rows, new_pairs FROM refresh_dedup_view('owned');
 SET client_min_messages = warning;

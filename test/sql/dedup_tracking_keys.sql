@@ -40,7 +40,7 @@ CREATE FUNCTION differences(v views) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE result bigint;
 BEGIN
   EXECUTE format('WITH full_rebuild AS (SELECT d::text FROM duplicate_groups(%1$L, 0.7, key => NULL::%2$s, method => %3$L, keep => %4$L, max_group_share => 1) d),
-    kept AS (SELECT g::text FROM %5$I g), pairs AS (SELECT p::text FROM similarity_self_join(%1$L, 0.7, key => NULL::%2$s) p),
+    kept AS (SELECT ROW(id, group_id, is_representative, similarity)::text FROM %5$I), pairs AS (SELECT p::text FROM similarity_self_join(%1$L, 0.7, key => NULL::%2$s) p),
     kept_pairs AS (SELECT ROW(least(x.key, y.key), greatest(x.key, y.key), similarity)::text
       FROM %6$I p JOIN %7$I x ON x.id = p.a JOIN %7$I y ON y.id = p.b)
     SELECT (SELECT count(*) FROM ((TABLE kept EXCEPT ALL TABLE full_rebuild) UNION ALL (TABLE full_rebuild EXCEPT ALL TABLE kept)) d)

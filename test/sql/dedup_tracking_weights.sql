@@ -40,7 +40,7 @@ DECLARE result bigint;
 BEGIN
   EXECUTE format('WITH full_rebuild AS (SELECT * FROM duplicate_groups(%1$L, %2$s, %3$s, measure => %4$L, method => %5$L, keep => %6$L, max_group_share => 1)),
     new_pairs AS (SELECT similarity FROM similarity_self_join(%1$L, %2$s, %3$s, measure => %4$L)), pairs AS (SELECT similarity FROM %8$I)
-    SELECT (SELECT count(*) FROM ((TABLE %7$I EXCEPT ALL TABLE full_rebuild) UNION ALL (TABLE full_rebuild EXCEPT ALL TABLE %7$I)) d)
+    SELECT (SELECT count(*) FROM ((SELECT id, group_id, is_representative, similarity FROM %7$I EXCEPT ALL TABLE full_rebuild) UNION ALL (TABLE full_rebuild EXCEPT ALL SELECT id, group_id, is_representative, similarity FROM %7$I)) d)
          + (SELECT count(*) FROM ((TABLE pairs EXCEPT ALL TABLE new_pairs) UNION ALL (TABLE new_pairs EXCEPT ALL TABLE pairs)) d)',
     v.query, v.threshold, v.type, v.measure, v.method, v.keep, v.view, v.view || '_pairs') INTO result;
   RETURN result;

@@ -52,7 +52,7 @@ CREATE FUNCTION differences(view text, query text, method text, keep text) RETUR
 DECLARE result bigint;
 BEGIN
   EXECUTE format('WITH full_rebuild AS (SELECT * FROM duplicate_groups(%L, 0.7, method => %L, keep => %L, max_group_share => 1))
-    SELECT count(*) FROM ((TABLE %I EXCEPT ALL TABLE full_rebuild) UNION ALL (TABLE full_rebuild EXCEPT ALL TABLE %I)) d',
+    SELECT count(*) FROM ((SELECT id, group_id, is_representative, similarity FROM %I EXCEPT ALL TABLE full_rebuild) UNION ALL (TABLE full_rebuild EXCEPT ALL SELECT id, group_id, is_representative, similarity FROM %I)) d',
     query, method, keep, view, view) INTO result;
   RETURN result;
 END $$;

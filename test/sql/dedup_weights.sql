@@ -37,7 +37,7 @@ CREATE FUNCTION differences(v views) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE result bigint;
 BEGIN
   EXECUTE format('WITH full_rebuild AS (SELECT * FROM duplicate_groups(%L, %s, %s, measure => %L, method => %L, keep => %L, max_group_share => 1))
-    SELECT count(*) FROM ((TABLE %I EXCEPT ALL TABLE full_rebuild) UNION ALL (TABLE full_rebuild EXCEPT ALL TABLE %I)) d',
+    SELECT count(*) FROM ((SELECT id, group_id, is_representative, similarity FROM %I EXCEPT ALL TABLE full_rebuild) UNION ALL (TABLE full_rebuild EXCEPT ALL SELECT id, group_id, is_representative, similarity FROM %I)) d',
     v.query, v.threshold, v.type, v.measure, v.method, v.keep, v.view, v.view) INTO result;
   RETURN result;
 END $$;

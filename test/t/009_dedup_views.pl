@@ -52,7 +52,7 @@ my $tracked_differences = q{SELECT (SELECT count(*) FROM tracked v FULL JOIN
 	duplicate_groups('SELECT key, tokens FROM texts', 0.8, key => NULL::uuid, max_group_share => 1) d ON v.id = d.id
 	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
 		OR v.is_representative IS DISTINCT FROM d.is_representative)};
-my $parts = q{SELECT count(*) FROM pg_class WHERE relname ~ '_(source|rows|pairs|changes|order)$'};
+my $parts = q{SELECT count(*) FROM pg_class WHERE relname ~ '_(source|rows|pairs|changes|order|entities|history|entity_ids)$'};
 my $before = $node->safe_psql('postgres', $contents);
 like($before, qr/\n[1-9]\d\d/, 'there are groups and pairs');
 

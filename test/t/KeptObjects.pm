@@ -38,9 +38,12 @@ our $make = q{
 	SELECT cluster_stream_create('stream');
 	SELECT count(*) FROM cluster_stream('stream', 'SELECT * FROM bags WHERE id <= 1000 ORDER BY id', 0.5, batch => 1024);
 };
+# Views that 0.1.0 made have no entities.
 our $contents = join(";\n",
+	(map { "SELECT '$_', count(*), md5(string_agg(ROW(id, group_id, is_representative, similarity)::text, E'\\n' ORDER BY id)) FROM $_" }
+	  qw(groups tracked stars)),
 	(map { "SELECT '$_', count(*), md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM $_ t" }
-	  qw(texts near near_by_setting groups tracked stars stream bags)),
+	  qw(texts near near_by_setting stream bags)),
 	'SELECT count(*), count(DISTINCT t.id) FROM texts t JOIN texts s USING (signature)',
 	'SELECT count(*) FROM texts WHERE minhash_bands(signature, 4, 4) && (SELECT minhash_bands(signature, 4, 4) FROM texts WHERE id = 9)');
 our $change = q{
@@ -55,8 +58,8 @@ our $refresh = join(";\n",
 # Rows of the refreshed views that differ from groups of all rows.
 our $differences = join(" UNION ALL ", map {
 	my ($view, $query) = @$_;
-	"(SELECT * FROM (TABLE $view EXCEPT SELECT * FROM duplicate_groups($query)) v)
-	UNION ALL (SELECT * FROM (SELECT * FROM duplicate_groups($query) EXCEPT TABLE $view) d)" }
+	"(SELECT * FROM (SELECT id, group_id, is_representative, similarity FROM $view EXCEPT SELECT * FROM duplicate_groups($query)) v)
+	UNION ALL (SELECT * FROM (SELECT * FROM duplicate_groups($query) EXCEPT SELECT id, group_id, is_representative, similarity FROM $view) d)" }
 	[ 'groups', q{'SELECT id, tokens FROM texts', 0.7, max_group_share => 1} ],
 	[ 'tracked', q{'SELECT id, tokens FROM texts', 0.7, max_group_share => 1} ],
 	[ 'stars', q{'SELECT id, tokens FROM texts ORDER BY body, id', 0.7, method => 'star', keep => 'first_row'} ]);

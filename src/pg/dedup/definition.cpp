@@ -35,9 +35,9 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr int plain_arguments = 8;
+constexpr int plain_arguments = 8;  // in views of 0.1.0
 constexpr int tracked_arguments = 10;
-constexpr int view_columns = 4;
+constexpr Oid column_types[] = {InvalidOid, InvalidOid, BOOLOID, FLOAT8OID, INT8OID};  // ids are of any type
 
 // Returns the query of a view or materialized view, or nullptr if there is none.
 Query *query_of(Oid view) {
@@ -63,14 +63,18 @@ const RangeTblEntry *only_input(const Query *query) {
   return number == 0 ? nullptr : static_cast<const RangeTblEntry *>(list_nth(query->rtable, number - 1));
 }
 
+int columns_of(const DedupDefinition &definition) {
+  return static_cast<int>(std::size(column_types)) - (definition.has_entities() ? 0 : 1);
+}
+
 // Returns whether the query's rows are those of its input, and its columns the input's first ones in order.
-bool is_plain(const Query *query) {
+bool is_plain(const Query *query, int columns) {
   if (query->setOperations != nullptr || query->cteList != NIL || query->jointree->quals != nullptr ||
       query->groupClause != NIL || query->groupingSets != NIL || query->havingQual != nullptr ||
       query->distinctClause != NIL || query->sortClause != NIL || query->limitCount != nullptr ||
-      query->limitOffset != nullptr || list_length(query->targetList) != view_columns)
+      query->limitOffset != nullptr || list_length(query->targetList) != columns)
     return false;
-  for (int i = 0; i < view_columns; ++i) {
+  for (int i = 0; i < columns; ++i) {
     const auto *target = static_cast<const TargetEntry *>(list_nth(query->targetList, i));
     const auto *column = reinterpret_cast<const Var *>(target->expr);
     if (target->resjunk || !IsA(column, Var) || static_cast<int>(column->varno) != only_input_number(query) ||
@@ -131,16 +135,18 @@ const char *obstacle_in_table(Oid table) {
 }
 
 // Returns the definition that the arguments of dedup_view_groups give, without a view and with integers as
-// ids. `count` is 8, or 10 if changes are tracked.
+// ids. `count` is 8, or 10 if changes are tracked, in views of 0.1.0.
 DedupDefinition definition_of(const Datum *arguments, int count) {
-  const bool tracked = count == tracked_arguments;
-  const Datum *rest = arguments + (tracked ? 5 : 3);
+  const bool tracked = count >= tracked_arguments, entities = count == most_view_arguments;
+  const Datum *rest = arguments + (entities ? 7 : tracked ? 5 : 3);
   return {InvalidOid,
           DatumGetObjectId(arguments[0]),
           DatumGetObjectId(arguments[1]),
           DatumGetObjectId(arguments[2]),
           tracked ? DatumGetObjectId(arguments[3]) : InvalidOid,
           tracked ? DatumGetObjectId(arguments[4]) : InvalidOid,
+          entities ? DatumGetObjectId(arguments[5]) : InvalidOid,
+          entities ? DatumGetObjectId(arguments[6]) : InvalidOid,
           DatumGetFloat8(rest[0]),
           TextDatumGetCString(rest[1]),
           TextDatumGetCString(rest[2]),
@@ -168,14 +174,15 @@ bool is_being_refreshed(Oid view) {
 
 // Gives the type of the keys that a view wants of its function, or InvalidOid where the function returns
 // integers. Returns false where the view wants other columns.
-bool find_key_type(const RangeTblFunction *function, Oid *key_type) {
+bool find_key_type(const RangeTblFunction *function, int columns, Oid *key_type) {
   const List *types = function->funccoltypes;  // given if the function does not define them
   *key_type = InvalidOid;
   if (types == NIL) return true;
-  if (list_length(types) != view_columns) return false;
+  if (list_length(types) != columns) return false;
   *key_type = list_nth_oid(types, 0);
-  return !is_id_type(*key_type) && list_nth_oid(types, 1) == *key_type && list_nth_oid(types, 2) == BOOLOID &&
-         list_nth_oid(types, 3) == FLOAT8OID;
+  for (int i = 1; i < columns; ++i)
+    if (list_nth_oid(types, i) != (OidIsValid(column_types[i]) ? column_types[i] : *key_type)) return false;
+  return !is_id_type(*key_type);
 }
 
 void visit_calling_view(void *context, Oid view) {
@@ -217,27 +224,24 @@ bool find_definition(Oid view, DedupDefinition *definition) {
   const Query *query = query_of(view);
   const RangeTblEntry *input = query == nullptr ? nullptr : only_input(query);
   if (input == nullptr || input->rtekind != RTE_FUNCTION || list_length(input->functions) != 1 ||
-      input->funcordinality || !is_plain(query))
+      input->funcordinality)
     return false;
   const auto *function = linitial_node(RangeTblFunction, input->functions);
   const auto *call = reinterpret_cast<FuncExpr *>(function->funcexpr);
-  Oid key_type;
-  if (!IsA(call, FuncExpr) || !is_function(call->funcid, "simjoin_dedup_view_groups") ||
-      !find_key_type(function, &key_type))
-    return false;
-  Datum arguments[tracked_arguments];
+  if (!IsA(call, FuncExpr) || !is_function(call->funcid, "simjoin_dedup_view_groups")) return false;
+  Datum arguments[most_view_arguments];
   int count = 0;
   ListCell *cell;
   foreach (cell, call->args) {
     const auto *value = static_cast<const Const *>(lfirst(cell));
-    if (!IsA(value, Const) || value->constisnull || count == tracked_arguments) return false;
+    if (!IsA(value, Const) || value->constisnull || count == most_view_arguments) return false;
     arguments[count++] = value->constvalue;
   }
-  if (count != plain_arguments && count != tracked_arguments) return false;
+  if (count != plain_arguments && count != tracked_arguments && count != most_view_arguments) return false;
   *definition = definition_of(arguments, count);
   definition->view = view;
-  definition->key_type = key_type;
-  return true;
+  const int columns = columns_of(*definition);
+  return is_plain(query, columns) && find_key_type(function, columns, &definition->key_type);
 }
 
 void raise_other_caller() {

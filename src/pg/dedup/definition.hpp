@@ -12,8 +12,11 @@ extern "C" {
 
 namespace simjoin::pg {
 
+// The most arguments that those functions have.
+inline constexpr int most_view_arguments = 12;
+
 // A dedup view, and the arguments of dedup_view_groups or dedup_view_groups_of_keys, which its definition
-// calls.
+// calls. Definitions of three kinds exist: with tables of entities, and of 0.1.0 with and without tracking.
 struct DedupDefinition {
   Oid view;
   Oid source;
@@ -21,6 +24,8 @@ struct DedupDefinition {
   Oid pairs;
   Oid changes;  // these two of a view that tracks changes; of others InvalidOid
   Oid order;
+  Oid entities;  // these two are InvalidOid in views of 0.1.0
+  Oid history;
   double threshold;
   const char *measure;
   const char *method;
@@ -31,6 +36,7 @@ struct DedupDefinition {
   bool has_keys() const { return key_type != InvalidOid; }
   bool has_weights() const;
   Oid id_type() const { return has_keys() ? key_type : INT8OID; }
+  bool has_entities() const { return entities != InvalidOid; }
   bool tracked() const { return changes != InvalidOid; }
 };
 

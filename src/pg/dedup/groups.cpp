@@ -10,6 +10,7 @@ extern "C" {
 #include <utility>
 
 #include "pg/dedup/changes.hpp"
+#include "pg/dedup/entities.hpp"
 #include "pg/dedup/index.hpp"
 #include "pg/dedup/join.hpp"
 #include "pg/dedup/triggers.hpp"
@@ -17,8 +18,6 @@ extern "C" {
 
 namespace simjoin::pg {
 namespace {
-
-constexpr int most_arguments = 10;
 
 RefreshFigures last_figures = {};
 
@@ -62,7 +61,7 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   if (get_call_result_type(fcinfo, nullptr, nullptr) != TYPEFUNC_COMPOSITE) raise_other_caller();
   ResultRows result(fcinfo);
   const char *function = refreshing_function == nullptr ? "dedup_view_groups" : refreshing_function;
-  Datum arguments[most_arguments];
+  Datum arguments[most_view_arguments];
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
   const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());
   check_result(result.columns(), definition);
@@ -81,9 +80,10 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   else
     store_rows(*state);
   join_changes(state, &*grouping->work->grouper);
+  form_groups(grouping, state->count());
+  if (definition.has_entities()) name_entities(*state, grouping);
   close_parts(parts);
   last_figures = state->figures;
-  form_groups(grouping, state->count());
   return_groups(*grouping, &result);
   tuplestore_end(state->sets);
   close_row_keys(state->keys);

@@ -56,6 +56,12 @@ constexpr PartColumn change_columns[] = {{"first_id", INT8OID}, {"last_id", INT8
 constexpr PartColumn key_change_columns[] = {{"key", InvalidOid}};
 constexpr PartColumn order_columns[] = {
     {"rows", INT8OID}, {"ordered_rows", INT8OID}, {"frequent", INT4ARRAYOID}};
+constexpr PartColumn entity_columns[] = {{"id", INT8OID}, {"entity_id", INT8OID}};
+constexpr PartColumn history_columns[] = {{"at", TIMESTAMPTZOID},
+                                          {"event", TEXTOID},
+                                          {"entity_id", INT8OID},
+                                          {"to_entity_id", INT8OID},
+                                          {"rows", INT8OID}};
 
 constexpr PartShape source_shape = {"the query", RELKIND_VIEW, {}};
 constexpr PartShape row_shape = {"the table of rows", RELKIND_RELATION,
@@ -72,6 +78,8 @@ constexpr PartShape pair_shape = {"the table of pairs", RELKIND_RELATION, pair_c
 constexpr PartShape change_shape = {"the table of changes", RELKIND_RELATION, change_columns};
 constexpr PartShape key_change_shape = {"the table of changes", RELKIND_RELATION, key_change_columns};
 constexpr PartShape order_shape = {"the table of the order", RELKIND_RELATION, order_columns};
+constexpr PartShape entity_shape = {"the table of entities", RELKIND_RELATION, entity_columns};
+constexpr PartShape history_shape = {"the history of entities", RELKIND_RELATION, history_columns};
 
 // A part that the definition of its view names.
 struct NamedPart {
@@ -79,7 +87,7 @@ struct NamedPart {
   const PartShape *shape;
   LOCKMODE lock;  // of a refresh
 };
-constexpr size_t most_parts = 5;
+constexpr size_t most_parts = 7;
 
 const PartShape &shape_of_rows(const DedupDefinition &definition) {
   if (definition.tracked() && definition.has_weights())
@@ -92,15 +100,20 @@ const PartShape &shape_of_changes(Oid key_type) {
   return OidIsValid(key_type) ? key_change_shape : change_shape;
 }
 
-// Gives the parts that the definition names, in the order of OpenParts. Returns their number.
-size_t named_parts(const DedupDefinition &definition, NamedPart *parts) {
-  parts[0] = {definition.source, &source_shape, AccessShareLock};
-  parts[1] = {definition.rows, &shape_of_rows(definition), ShareRowExclusiveLock};
-  parts[2] = {definition.pairs, &pair_shape, RowExclusiveLock};
-  if (!definition.tracked()) return 3;
-  parts[3] = {definition.changes, &shape_of_changes(definition.key_type), RowExclusiveLock};
-  parts[4] = {definition.order, &order_shape, RowExclusiveLock};
-  return most_parts;
+// Calls body(part, place) for each part that the definition names. `place` is that of the part in OpenParts.
+template <class Body>
+void for_named_parts(const DedupDefinition &definition, Body &&body) {
+  const NamedPart parts[most_parts] = {
+      {definition.source, &source_shape, AccessShareLock},
+      {definition.rows, &shape_of_rows(definition), ShareRowExclusiveLock},
+      {definition.pairs, &pair_shape, RowExclusiveLock},
+      {definition.changes, &shape_of_changes(definition.key_type), RowExclusiveLock},
+      {definition.order, &order_shape, RowExclusiveLock},
+      {definition.entities, &entity_shape, RowExclusiveLock},
+      {definition.history, &history_shape, RowExclusiveLock}};
+  constexpr size_t always = 3;  // a view of another kind does not name the others
+  for (size_t place = 0; place < most_parts; ++place)
+    if (place < always || OidIsValid(parts[place].relation)) body(parts[place], place);
 }
 
 bool has_columns(TupleDesc descriptor, std::span<const PartColumn> columns, Oid key_type) {
@@ -216,12 +229,12 @@ Relation open_part(const NamedPart &part, const DedupDefinition &definition) {
 
 // Errors where the keys of a part, its last column, have not the collation of the ids of the query: the ids
 // would be compared by that of the part. Ids of another type are an error of their reader.
-void check_collation(const NamedPart &part, Relation relation, Relation source) {
+void check_collation(const PartShape &shape, Relation relation, Relation source) {
   const TupleDesc columns = RelationGetDescr(relation), ids = RelationGetDescr(source);
   if (ids->natts == 0) return;
   const FormData_pg_attribute *key = TupleDescAttr(columns, columns->natts - 1), *id = TupleDescAttr(ids, 0);
   if (key->atttypid == id->atttypid && key->attcollation != id->attcollation)
-    raise_altered(part.relation, *part.shape);
+    raise_altered(RelationGetRelid(relation), shape);
 }
 
 void check_isolation(bool waits_for_none) {
@@ -235,13 +248,13 @@ void check_isolation(bool waits_for_none) {
 }  // namespace
 
 OpenParts open_parts(const DedupDefinition &definition) {
-  NamedPart named[most_parts];
-  const size_t count = named_parts(definition, named);
   Relation open[most_parts] = {};
-  for (size_t i = 0; i < count; ++i) open[i] = open_part(named[i], definition);
-  const OpenParts parts = {open[0], open[1], open[2], open[3], open[4]};
-  for (const size_t i : {1, 3})
-    if (definition.has_keys() && open[i] != nullptr) check_collation(named[i], open[i], parts.source);
+  for_named_parts(definition,
+                  [&](const NamedPart &part, size_t place) { open[place] = open_part(part, definition); });
+  const OpenParts parts = {open[0], open[1], open[2], open[3], open[4], open[5], open[6]};
+  if (definition.has_keys()) check_collation(shape_of_rows(definition), parts.rows, parts.source);
+  if (definition.has_keys() && parts.changes != nullptr)
+    check_collation(shape_of_changes(definition.key_type), parts.changes, parts.source);
   check_isolation(!definition.tracked() && parts.rows->rd_createSubid != InvalidSubTransactionId);
   PushActiveSnapshot(GetTransactionSnapshot());
   return parts;
@@ -249,7 +262,8 @@ OpenParts open_parts(const DedupDefinition &definition) {
 
 void close_parts(const OpenParts &parts) {
   PopActiveSnapshot();
-  for (Relation part : {parts.source, parts.rows, parts.pairs, parts.changes, parts.order})
+  for (Relation part :
+       {parts.source, parts.rows, parts.pairs, parts.changes, parts.order, parts.entities, parts.history})
     if (part != nullptr) relation_close(part, NoLock);
 }
 
@@ -267,12 +281,9 @@ Relation open_changes(Oid view, Oid changes, Oid key_type) {
 }
 
 void record_parts(const DedupDefinition &definition) {
-  NamedPart named[most_parts];
-  const size_t count = named_parts(definition, named);
-  for (size_t i = 0; i < count; ++i) {
-    const NamedPart &part = named[i];
+  for_named_parts(definition, [&](const NamedPart &part, size_t) {
     const Ownership ownership = ownership_of(part.relation, definition.view);
-    if (ownership == Ownership::gone) continue;
+    if (ownership == Ownership::gone) return;
     Oid recorded = recorded_view(part.relation);
     if (recorded == InvalidOid && ownership == Ownership::of_view) {
       Relation relation = relation_open(part.relation, AccessExclusiveLock);
@@ -285,7 +296,7 @@ void record_parts(const DedupDefinition &definition) {
     if (recorded != definition.view)
       ereport(NOTICE, (errmsg("%s is not %s of a dedup view, and is not dropped",
                               relation_name(part.relation), part.shape->what)));
-  }
+  });
 }
 
 void check_view(Relation view, const DedupDefinition &definition) {
@@ -295,8 +306,8 @@ void check_view(Relation view, const DedupDefinition &definition) {
 
 void check_result(TupleDesc columns, const DedupDefinition &definition) {
   const Oid id_type = definition.id_type();
-  const Oid types[] = {id_type, id_type, BOOLOID, FLOAT8OID};  // the columns may be renamed
-  bool intact = columns->natts == static_cast<int>(std::size(types));
+  const Oid types[] = {id_type, id_type, BOOLOID, FLOAT8OID, INT8OID};  // the columns may be renamed
+  bool intact = columns->natts == static_cast<int>(std::size(types)) - (definition.has_entities() ? 0 : 1);
   for (int i = 0; intact && i < columns->natts; ++i) intact = TupleDescAttr(columns, i)->atttypid == types[i];
   if (!intact) raise_altered_result(definition.view);
 }

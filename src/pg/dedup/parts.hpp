@@ -28,6 +28,8 @@ struct OpenParts {
   Relation pairs;
   Relation changes;  // these two of a view that tracks changes; of others NULL
   Relation order;
+  Relation entities;  // these two of a view with entities; of others NULL
+  Relation history;
 };
 
 // Opens the parts of a view whose owner refreshes it, and so has locked it. Keeps other refreshes away until

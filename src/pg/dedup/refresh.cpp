@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/base/statements.hpp"
 #include "pg/dedup/affected.hpp"
 #include "pg/dedup/changes.hpp"
+#include "pg/dedup/entities.hpp"
 #include "pg/dedup/index.hpp"
 #include "pg/dedup/join.hpp"
 #include "pg/dedup/table_triggers.hpp"
@@ -67,8 +68,9 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
   state->figures.read_rows +=
       static_cast<int64>(place_rows(affected, definition, removed, options.keep_first_row));
   PopActiveSnapshot();
-  update_view(view, definition, *affected,
-              *group_affected(*affected, options, state->figures.rows, CurrentMemoryContext));
+  RowGrouping *grouping = group_affected(*affected, options, state->figures.rows, CurrentMemoryContext);
+  if (definition.has_entities()) name_entities(*state, *affected, grouping);
+  update_view(view, definition, *affected, *grouping);
   store_row_count(definition, state->figures.rows);
   forget_changes(parts.changes, changes, GetActiveSnapshot(), false);
   tuplestore_end(state->sets);

@@ -133,7 +133,13 @@ bool is_stored_key(const StoredRow &row, Oid type, size_t *bytes) {
   return true;
 }
 
-StoredGroup stored_group(const StoredRow &row, Oid type) {
+StoredEntity stored_entity(const StoredRow &row) {
+  const StoredEntity result = {bigint_of(row, 1), bigint_of(row, 2)};
+  if (result.entity <= 0) raise_damaged(row.part);
+  return result;
+}
+
+StoredGroup stored_group(const StoredRow &row, Oid type, bool has_entity) {
   StoredGroup group = {};
   ItemPointerCopy(reinterpret_cast<ItemPointer>(DatumGetPointer(value_of(row, 1, TIDOID))), &group.place);
   group.number = bigint_of(row, 2);
@@ -143,6 +149,7 @@ StoredGroup stored_group(const StoredRow &row, Oid type) {
   Datum similarity;
   group.has_similarity = value_of(row, 6, FLOAT8OID, &similarity);
   if (group.has_similarity) group.similarity = DatumGetFloat8(similarity);
+  if (has_entity) group.entity = bigint_of(row, 7);
   return group;
 }
 

@@ -92,6 +92,13 @@ struct StoredGroup {
   bool is_representative;
   bool has_similarity;
   double similarity;
+  int64 entity;  // 0 in a view without entities
+};
+
+// The entity that a row belonged to at the last refresh.
+struct StoredEntity {
+  int64 id;
+  int64 entity;
 };
 
 // Each function returns the columns that its comment names, from the first one on. Errors where no refresh
@@ -106,8 +113,9 @@ StoredOrder stored_order(const StoredRow &row);        // (rows, ordered_rows, f
 StoredChange stored_change(const StoredRow &row);      // (first_id, last_id)
 // (key of this type); false where it is NULL. Adds the bytes that the key takes in memory.
 bool is_stored_key(const StoredRow &row, Oid type, size_t *bytes);
-// (ctid, number, id, group_id, is_representative, similarity), with ids of this type
-StoredGroup stored_group(const StoredRow &row, Oid type);
+StoredEntity stored_entity(const StoredRow &row);  // (id, entity_id)
+// (ctid, number, id, group_id, is_representative, similarity, entity_id if asked for), with ids of this type
+StoredGroup stored_group(const StoredRow &row, Oid type, bool has_entity);
 
 void free_codes(const StoredCodes &codes);
 

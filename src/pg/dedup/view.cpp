@@ -5,10 +5,13 @@ extern "C" {
 #include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "commands/tablecmds.h"
 #include "lib/stringinfo.h"
 #include "nodes/parsenodes.h"
+#include "nodes/value.h"
+#include "parser/parse_func.h"
 #include "storage/lmgr.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
@@ -59,6 +62,9 @@ struct ViewNames {
   const char *pairs;
   const char *changes;  // this and the next are used where changes are tracked
   const char *order;
+  const char *entities;
+  const char *entity_ids;  // the sequence that they come from
+  const char *history;
 };
 
 // Runs a statement that runs the query of a dedup view.
@@ -81,8 +87,9 @@ ViewNames new_names(text *name) {
   const auto beside = [&](const char *label) {
     return quoted(ChooseRelationName(range->relname, nullptr, label, schema, false));
   };
-  return {quoted(range->relname), beside("source"),  beside("rows"),
-          beside("pairs"),        beside("changes"), beside("order")};
+  return {quoted(range->relname), beside("source"),     beside("rows"),
+          beside("pairs"),        beside("changes"),    beside("order"),
+          beside("entities"),     beside("entity_ids"), beside("history")};
 }
 
 // Errors unless the query is a single SELECT, VALUES or TABLE, which a view can be made of.
@@ -148,6 +155,28 @@ void create_tables(const ViewNames &names, bool tracked, bool weighted, const ch
       names.changes, names.order));
 }
 
+// Returns whether the extension, in this schema, has the function of views with entities. That of 0.1.0,
+// which this library also serves, has it not.
+bool has_function_of_entities(const char *schema) {
+  const Oid types[] = {REGCLASSOID, REGCLASSOID, REGCLASSOID, REGCLASSOID, REGCLASSOID, REGCLASSOID,
+                       REGCLASSOID, FLOAT8OID,   TEXTOID,     TEXTOID,     TEXTOID,     FLOAT8OID};
+  List *name = list_make2(makeString(pstrdup(schema)), makeString(pstrdup("dedup_view_groups")));
+  return OidIsValid(LookupFuncName(name, static_cast<int>(std::size(types)), types, true));
+}
+
+void create_entity_tables(const ViewNames &names) {
+  execute_statement(
+      psprintf("CREATE TABLE %s (id bigint PRIMARY KEY, entity_id bigint NOT NULL);"
+               "CREATE SEQUENCE %s OWNED BY %s.entity_id;"
+               "CREATE TABLE %s (at timestamptz NOT NULL, event text NOT NULL, entity_id bigint NOT NULL, "
+               "to_entity_id bigint, rows bigint NOT NULL)",
+               names.entities, names.entity_ids, names.entities, names.history));
+  execute_statement(
+      psprintf("COMMENT ON TABLE %s IS 'entities of the rows of a dedup view of simjoin at its last refresh';"
+               "COMMENT ON TABLE %s IS 'what became of entities of a dedup view of simjoin'",
+               names.entities, names.history));
+}
+
 // Warns where the table has no index on the ids, by which refreshes look rows up.
 void warn_of_missing_index(const TrackedTable &tracked, const char *function) {
   if (has_index_on(tracked.table, tracked.id)) return;
@@ -181,21 +210,26 @@ void create_triggers(const ViewNames &names, const GroupingOptions &options, con
 }
 
 // Creates the materialized view, which fills itself and its tables, and its indexes.
-void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *key_type, const char *schema,
-                 const char *function) {
+void create_view(FunctionCallInfo fcinfo, const ViewNames &names, bool entities, const char *key_type,
+                 const char *schema, const char *function) {
+  const bool tracked = PG_GETARG_BOOL(Arg_track_changes);
   StringInfoData statement;
   initStringInfo(&statement);
   appendStringInfo(&statement,
-                   "CREATE MATERIALIZED VIEW %s AS SELECT id, group_id, is_representative, similarity FROM "
+                   "CREATE MATERIALIZED VIEW %s AS SELECT id, group_id, is_representative, similarity%s FROM "
                    "%s(%s::pg_catalog.regclass, %s::pg_catalog.regclass, %s::pg_catalog.regclass",
-                   names.view,
+                   names.view, entities ? ", entity_id" : "",
                    quote_qualified_identifier(
                        schema, key_type == nullptr ? "dedup_view_groups" : "dedup_view_groups_of_keys"),
                    quote_literal_cstr(names.source), quote_literal_cstr(names.rows),
                    quote_literal_cstr(names.pairs));
-  if (PG_GETARG_BOOL(Arg_track_changes))
+  if (tracked || entities)
     appendStringInfo(&statement, ", %s::pg_catalog.regclass, %s::pg_catalog.regclass",
-                     quote_literal_cstr(names.changes), quote_literal_cstr(names.order));
+                     tracked ? quote_literal_cstr(names.changes) : "'-'",
+                     tracked ? quote_literal_cstr(names.order) : "'-'");
+  if (entities)
+    appendStringInfo(&statement, ", %s::pg_catalog.regclass, %s::pg_catalog.regclass",
+                     quote_literal_cstr(names.entities), quote_literal_cstr(names.history));
   appendStringInfo(&statement, ", '%s'::double precision, %s, %s, %s, '%s'::double precision)",
                    float8out_internal(PG_GETARG_FLOAT8(Arg_threshold)),
                    quote_literal_cstr(string_argument(fcinfo, Arg_measure)),
@@ -205,7 +239,7 @@ void create_view(FunctionCallInfo fcinfo, const ViewNames &names, const char *ke
   if (key_type != nullptr)
     appendStringInfo(&statement,
                      " AS groups (id %s, group_id %s, is_representative pg_catalog.bool, similarity double "
-                     "precision)",
+                     "precision, entity_id bigint)",
                      key_type, key_type);
   execute_for(function, statement.data);
   execute_statement(
@@ -300,7 +334,9 @@ Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   const char *key_type = key_type_of(names);
   if (tracked) create_triggers(names, options, key_type, quote_identifier(schema), function);
   create_tables(names, tracked, measure.weighted, key_type);
-  create_view(fcinfo, names, key_type, schema, function);
+  const bool entities = key_type != nullptr || has_function_of_entities(schema);
+  if (entities) create_entity_tables(names);
+  create_view(fcinfo, names, entities, key_type, schema, function);
   PG_RETURN_VOID();
 }
 

@@ -28,6 +28,7 @@ struct ViewUpdate {
   Oid id_type;
   int16 length;  // of id_type, as in pg_type
   bool by_value;
+  bool has_entities;
 };
 
 // Returns whether the view's row is as it should be, to the last bit: equal keys may look different.
@@ -36,13 +37,15 @@ bool is_as_wanted(const StoredGroup &group, const GroupRow &wanted, const ViewUp
          datum_image_eq(group.group_id, wanted.values[1], update.by_value, update.length) &&
          group.is_representative == DatumGetBool(wanted.values[2]) &&
          group.has_similarity != wanted.nulls[3] &&
-         (wanted.nulls[3] || group.similarity == DatumGetFloat8(wanted.values[3]));
+         (wanted.nulls[3] || group.similarity == DatumGetFloat8(wanted.values[3])) &&
+         (!update.has_entities || group.entity == DatumGetInt64(wanted.values[4]));
 }
 
-// Takes (ctid, number, id, group_id, is_representative, similarity) of the view.
+// Takes (ctid, number, id, group_id, is_representative, similarity, entity_id) of the view, the last if it
+// has it.
 void compare_view_row(const StoredRow &row, const Affected &affected, const RowGrouping &grouping,
                       ViewUpdate *update) {
-  const StoredGroup group = stored_group(row, update->id_type);
+  const StoredGroup group = stored_group(row, update->id_type, update->has_entities);
   const uint32_t number = known_number_of(affected, group.number), place = affected.places[number];
   if (update->met[number]) raise_repeated_id(group.number, refresh_function);
   update->met[number] = true;
@@ -80,7 +83,8 @@ void update_view(Relation view, const DedupDefinition &definition, const Affecte
                        GrowingArray<ItemPointerData>(CurrentMemoryContext),
                        definition.id_type(),
                        0,
-                       false};
+                       false,
+                       definition.has_entities()};
   get_typlenbyval(update.id_type, &update.length, &update.by_value);
   const char *name = relation_name(RelationGetRelid(view));
   run_for_ids(

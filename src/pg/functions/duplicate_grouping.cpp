@@ -173,8 +173,9 @@ GroupRow group_row(const RowGrouping &grouping, size_t row) {
   const bool represents = representative == row;
   return {
       {key_at(grouping.keys, grouping.ids[row], 0), key_at(grouping.keys, grouping.ids[representative], 1),
-       BoolGetDatum(represents), represents ? Datum{0} : Float8GetDatum(groups.similarities[row])},
-      {false, false, false, represents}};
+       BoolGetDatum(represents), represents ? Datum{0} : Float8GetDatum(groups.similarities[row]),
+       grouping.entities == nullptr ? Datum{0} : Int64GetDatum(grouping.entities[row])},
+      {false, false, false, represents, false}};
 }
 
 void return_groups(const RowGrouping &grouping, ResultRows *result) {

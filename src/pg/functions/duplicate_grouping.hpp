@@ -45,6 +45,7 @@ struct RowGrouping {
   size_t rows;
   GroupingWork *work;
   MemoryContext context;
+  const int64 *entities;  // of each row, or nullptr where they have none
 };
 
 // Returns a grouping of the rows with these ids, which must outlive it as their keys must. The copies of
@@ -55,10 +56,11 @@ RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, 
 // Forms the groups. Raises a NOTICE where groups are larger than they should be among `all_rows` rows.
 void form_groups(RowGrouping *grouping, size_t all_rows);
 
-// The columns of a row of the result: id, group_id, is_representative, similarity.
+// The columns of a row of the result: id, group_id, is_representative, similarity and, if rows have entities,
+// entity_id.
 struct GroupRow {
-  Datum values[4];
-  bool nulls[4];
+  Datum values[5];
+  bool nulls[5];
 };
 
 // Returns a row of the groups.
