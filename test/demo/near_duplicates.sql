@@ -68,7 +68,7 @@ FROM places WHERE place <= 2 ORDER BY similarity DESC, name_a \g (format=unalign
 \echo
 \echo '== A page with pairs to judge'
 SELECT clock_timestamp() AS start \gset
-SELECT similarity_report('SELECT id, body FROM texts', tokens => 'shingles(5)') \g (format=unaligned tuples_only=on) :'report'
+SELECT similarity_report('SELECT id, body FROM texts', tokens => 'shingles(5)') \g (format=unaligned tuples_only=on) :report
 SELECT 'written in ' || pg_temp.ms(:'start') AS took \gset
 \echo :report',' :took
 
