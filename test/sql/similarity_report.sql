@@ -56,6 +56,13 @@ FROM (VALUES (similarity_report($$SELECT i = 1, '{1,2}'::int[] FROM generate_ser
              (similarity_report($$SELECT ARRAY[i], 'a b'::tsvector FROM generate_series(1, 2) i$$, '{1}', key => NULL::int[])),
              (similarity_report('SELECT 1, ''{1}''::int[]', '{1}')),
              (similarity_report('SELECT 1, ''{1}''::int[] WHERE false', '{1}'))) r (report), data_of(report) page;
+-- What is wrong is said without the statements inside.
+SELECT similarity_report('TABLE notes', tokens => 'shingles(3)', pairs_shown => 21);
+SELECT similarity_report('TABLE notes', tokens => 'shingles(3)', group_threshold => 80);
+SELECT similarity_report('TABLE notes', tokens => 'shingles(3)', measure => 'containment');
+\set SHOW_CONTEXT never
+SELECT similarity_report('TABLE notes', '{80}', tokens => 'shingles(3)');
+SELECT similarity_report('notes', tokens => 'shingles(3)');
 SELECT similarity_report(NULL) IS NULL AND similarity_report('TABLE notes', measure => NULL) IS NULL AS none;
 
 DROP SCHEMA report_test CASCADE;

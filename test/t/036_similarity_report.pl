@@ -44,7 +44,19 @@ is(() = $page =~ /<script/g, 2, 'it has two scripts');
 is(() = $page =~ m{</script}g, 2, 'and these end where they should');
 unlike($page, qr/<[^<>]*(src|href)=|url\(|\@import|https?:/, 'it loads nothing');
 like($page, qr/Content-Security-Policy" content="default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; /, 'and may not');
-$page = report('sets', q{$$SELECT 'id' || i, ARRAY[i / 2, i / 4, i / 4 + 1, i / 4 + 2] FROM generate_series(1, 40) i$$, key => NULL::text});
+# Ids that mean something to COPY, and sets.
+$page = report('sets', q{$$SELECT 'a\\b' || chr(9) || chr(10) || i, ARRAY[i / 2, i / 4, i / 4 + 1, i / 4 + 2] FROM generate_series(1, 40) i$$, key => NULL::text});
+
+# Databases of other encodings, and bytes without one, which stand for themselves as long as they are UTF-8.
+for my $database ([ 'LATIN1', 'chr(228)', '\u00e4' ], [ 'SQL_ASCII', q{E'\xc3\xa4 \xff \xf0\x9f\x98\x80'}, '\u00e4 \ufffd \ud83d\ude00' ])
+{
+	my ($encoding, $text, $shown) = @$database;
+	my $name = lc($encoding);
+	$node->safe_psql('postgres', "CREATE DATABASE $name ENCODING '$encoding' LOCALE 'C' TEMPLATE template0");
+	$node->safe_psql($name, "CREATE EXTENSION simjoin; CREATE TABLE notes AS SELECT i, $text AS body FROM generate_series(1, 2) i");
+	like($node->safe_psql($name, q{SET client_encoding = 'UTF8'; SELECT similarity_report('TABLE notes', tokens => 'shingles(1)')}),
+		qr/"\Q$shown\E"/, "a database in $encoding");
+}
 
 # What a role's own objects do is not done with the rights of another one, and the role reads what it may read.
 $node->safe_psql(
@@ -153,7 +165,12 @@ SKIP:
 		$browser->load("file://$folder/sets.html");
 		is_deeply([ $browser->complaints ], [], 'sets: no error');
 		$browser->press('n');
-		like($browser->value('document.getElementById("verdicts").value'), qr/^COPY verdicts \(a, b, verdict\) FROM stdin;\nid\d+\tid\d+\tdifferent\n\\\.\n$/, 'ids are texts');
+		like($browser->value('document.getElementById("verdicts").value'), qr/^COPY verdicts \(a, b, verdict\) FROM stdin;\n(a\\\\b\\t\\n\d+\t){2}different\n\\\.\n$/, 'ids are texts');
+		unlink("$folder/verdicts.sql");
+		append_to_file("$folder/verdicts.sql", $browser->value('document.getElementById("verdicts").value'));
+		$node->safe_psql('postgres', 'CREATE SCHEMA texts CREATE TABLE verdicts (a text, b text, verdict text)');
+		$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('postgres') . " options='-c search_path=texts'", '-f', "$folder/verdicts.sql" ], 'psql reads them');
+		is($node->safe_psql('postgres', q{SELECT a ~ ('^a\\\\b' || chr(9) || chr(10) || '\d+$'), verdict FROM texts.verdicts}), 't|different', 'as they are');
 		is($browser->value('[...document.querySelectorAll(".card")].map((card) => [...card.querySelectorAll("mark")].length).filter((n) => n === 2).length > 0'),
 			JSON::PP::true, 'elements of one side alone are marked');
 	};

@@ -8,6 +8,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 }
 
+#include "pg/base/arguments.hpp"
 #include "pg/base/named_arguments.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/query/query_source.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr const char *report_function = "similarity_report";
 constexpr int most_parameters = 10;
+constexpr uint32 most_pairs_shown = 20;  // of each kind and step, as in a profile
 
 // The parameters of both statements: $1 query, $2 thresholds, $3 measure, $4 sample, $5 seed, $6 tokens, $7
 // pairs_shown, $8 group_threshold, $9 the type of keys, and $10 the profile. The settings are the caller's,
@@ -110,6 +112,15 @@ struct Parameters {
   }
 };
 
+// Errors where an argument is not valid. The profile checks the others.
+void check_arguments(const NamedArguments &arguments) {
+  const Measure measure = symmetric_measure_by_name(arguments.string("measure"), report_function);
+  if (!arguments.is_null("group_threshold"))
+    check_similarity(arguments.real("group_threshold"), measure, report_function, "group_threshold");
+  check_count(arguments.integer("pairs_shown"), most_pairs_shown, report_function, "pairs_shown",
+              "Give a number of pairs from 1 to %u.");
+}
+
 Parameters parameters_of(const NamedArguments &arguments, const char *key_type) {
   const char *tokens = arguments.optional_string("tokens");
   const bool all = arguments.is_null("sample"), any = arguments.is_null("group_threshold");
@@ -170,6 +181,7 @@ PG_FUNCTION_INFO_V1(simjoin_similarity_report);
 Datum simjoin_similarity_report(PG_FUNCTION_ARGS) {
   const NamedArguments arguments(fcinfo);
   if (arguments.any_null({"sample", "key", "tokens", "group_threshold"})) PG_RETURN_NULL();
+  check_arguments(arguments);
   // The other functions are where this one is.
   const char *schema = quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)));
   Oid key = arguments.type("key");
