@@ -129,16 +129,17 @@ copy_postgres() {
   export PATH
 }
 
-# Usage: seen LOG COMMAND...: runs a build with its output in LOG. Every 10 seconds it prints how far the build is: ninja's
+# Usage: seen LOG COMMAND...: runs a build with its output in LOG. Every 5 seconds it prints how far the build is: ninja's
 # count, or the folder of the module that was begun last.
 seen() {
-  local log=$1 seconds=0 building
+  local log=$1 began=$SECONDS said=$SECONDS building
   shift
   SIMJOIN_SEEN=1 "$@" > "$log" 2>&1 &
   building=$!
   while sleep 1 && kill -0 $building 2> /dev/null; do
-    seconds=$((seconds + 1))
-    [ $((seconds % 10)) != 0 ] || printf '  %d s: %s\n' $seconds "$(
+    [ $((SECONDS - said)) -ge 5 ] || continue
+    said=$SECONDS
+    printf '  %d s: %s\n' $((said - began)) "$(
       sed -nE 's/^\[([0-9]+\/[0-9]+)\].*/step \1/p; s|.* -o build/pg[0-9]+/([a-z_/]+)\.o .*|the module, \1|p' "$log" | tail -n 1)"
   done
   wait $building
