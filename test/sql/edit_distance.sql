@@ -85,7 +85,8 @@ SELECT c, same_rows('SELECT a.id, b.id AS other FROM edited a JOIN edited b ON a
 FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 0', 'edit_distance(a.t, b.t) <= 2', 'edit_distance(a.t, b.t) < 3', '3 > edit_distance(b.t, a.t)',
   'edit_distance(a.t, b.t, 3) <= 3', 'edit_distance(a.t, b.t, 5) <= 1', 'edit_distance(a.t, b.t, 2) < 3', '2 >= edit_distance(a.t, b.t, -1)', 'edit_distance(a.t, b.t) <= 2.9', 'edit_distance(a.t, b.t) < 3.0000000000000000000001',
   'edit_distance(a.t, b.t)::float8 < 2.0::float8', 'edit_distance(a.t, b.t) <= 1::bigint', '1::smallint >= edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) <= 16',
-  'edit_distance(upper(a.t), lower(b.t)) <= 4', 'edit_distance(a.t::varchar, b.t) <= 1', 'edit_distance(a.t, b.t) <= 2 AND a.grp = b.grp',
+  'edit_distance(upper(a.t), lower(b.t)) <= 4', 'edit_distance(a.t, b.t) <= least(a.grp, 2)', 'least(3, b.grp + 1::bigint, NULL, 2) > edit_distance(a.t, b.t)',
+  'edit_distance(a.t, b.t, least(b.grp, 2)) <= least(b.grp, 2)', 'edit_distance(a.t, b.t) = least(a.grp, 1)', 'edit_distance(a.t::varchar, b.t) <= 1', 'edit_distance(a.t, b.t) <= 2 AND a.grp = b.grp',
   '(edit_distance(a.t, b.t) <= 1 OR edit_distance(lower(a.t), b.t) <= 1)', 'edit_distance(a.t, b.t) = 1', '2 = edit_distance(a.t, b.t)', 'edit_distance(a.t, b.t) < 0', 'edit_distance(a.t, b.t) <= -1',
   'damerau_distance(a.t, b.t) <= 1', '2 >= damerau_distance(a.t, b.t)', 'damerau_distance(a.t, b.t, 8) <= 8', 'damerau_distance(a.t, b.t) <= 2 AND a.grp = b.grp']) c;
 SELECT same_rows('SELECT a.id, b.id AS other FROM edited a LEFT JOIN (SELECT * FROM edited WHERE grp > 0) b ON a.id <> b.id AND edit_distance(a.t, b.t) <= 1') AS left_join,
@@ -140,7 +141,8 @@ BEGIN
   RETURN 'neither';
 END $$;
 SELECT c, reason(c)
-FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 17', 'damerau_distance(a.t, b.t) <= 17', 'edit_distance(a.t, b.t) <= a.grp', 'edit_distance(a.t, b.t, 2) <= 3',
+FROM unnest(ARRAY['edit_distance(a.t, b.t) <= 17', 'damerau_distance(a.t, b.t) <= 17', 'edit_distance(a.t, b.t) <= a.grp', 'edit_distance(a.t, b.t) <= least(a.grp, 17)', 'edit_distance(a.t, b.t) <= greatest(a.grp, 2)',
+  'edit_distance(a.t, b.t, 1) <= least(a.grp, 2)', 'edit_distance(a.t, b.t, 2) <= 3',
   'edit_distance(a.t, b.t) >= 2', 'edit_distance(a.t, b.t) <> 1', '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t)) >= 0.5',
   '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(b.t), 9) >= 0.8', '1 - edit_distance(a.t, b.t)::float8 / greatest(length(a.t), length(a.t)) >= 0.8',
   '1 - edit_distance(a.t, b.t)::float8 / length(a.t) >= 0.8', '1 - edit_distance(a.t, b.t) / greatest(length(a.t), length(b.t)) >= 0.8',
@@ -151,4 +153,44 @@ CREATE TABLE keyed AS SELECT id, t, edit_keys(t, 2) AS keys FROM edited WHERE t 
 SELECT create_similarity_index('keyed', 'keys', 1, 'overlap') IS NOT NULL AS made;
 SELECT count(*) FROM keyed WHERE overlap_count(keys, edit_keys('Anna Schmidt 1', 2)) >= 1 AND edit_distance(t, 'Anna Schmidt 1') <= 2;
 SELECT count(*) FROM edited WHERE edit_distance(t, 'Anna Schmidt 1') <= 2;
+
+-- An index on the keys of a text serves the distance itself, up to that of the keys. The condition decides.
+CREATE TABLE found AS TABLE edited;
+SELECT create_similarity_index('found', 'edit_keys(t, 2)', 1, 'overlap') IS NOT NULL AS made;
+ANALYZE found;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT id FROM found WHERE edit_distance(t, 'Anna Schmidt 1') <= 1;
+CREATE FUNCTION looked_up(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  plan text := '';
+  found text;
+  read text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP plan := plan || line; END LOOP;
+  EXECUTE format('SELECT count(*) || '' '' || coalesce(md5(string_agg(q::text, '','' ORDER BY q::text)), '''') FROM (%s) q', query) INTO found;
+  SET LOCAL enable_bitmapscan = off;
+  EXECUTE format('SELECT count(*) || '' '' || coalesce(md5(string_agg(q::text, '','' ORDER BY q::text)), '''') FROM (%s) q', query) INTO read;
+  SET LOCAL enable_bitmapscan = on;
+  RETURN CASE WHEN plan ~ 'Bitmap Index Scan' THEN 'index, ' ELSE 'table, ' END
+         || CASE WHEN found = read THEN split_part(found, ' ', 1) || ' rows' ELSE 'other rows: ' || found || ' and ' || read END;
+END $$;
+SELECT c, looked_up('SELECT id FROM found WHERE ' || c)
+FROM unnest(ARRAY['edit_distance(t, ''Anna Schmidt 1'') <= 2', '1 >= edit_distance(''Anna Schmidt 1'', t)', 'edit_distance(t, ''Anna Schmidt 1'') < 1', 'edit_distance(t, ''Müller, Straße 2'') = 2',
+  'damerau_distance(t, ''字符串 3'', 2) <= 2', 'edit_distance(t, '''') <= 2', 'edit_distance(t, repeat(''long '', 70)) <= 2', 'edit_distance(t, ''a'') <= 1 AND grp = 1', 'edit_distance(t, (SELECT ''a''::text)) <= 1',
+  'edit_distance(t, ''a'') + edit_distance(t, ''ab'') <= 2', 'edit_distance(t, NULL) <= 2', 'edit_distance(t, ''Anna Schmidt 1'') < 0',
+  'edit_distance(t, ''Anna Schmidt 1'') <= 3', 'edit_distance(lower(t), ''anna schmidt 1'') <= 1', 'edit_distance(t, ''a'') <= grp', 'edit_distance(t, t) <= 1', 'edit_distance(t, ''a'') >= 1']) c;
+SELECT looked_up('SELECT v.t, f.id FROM (VALUES (''Anna Schmidt 1''), ('''')) v (t) JOIN found f ON edit_distance(f.t, v.t) <= 2') AS joined,
+       looked_up('SELECT id FROM edited e WHERE id < 4 AND NOT EXISTS (SELECT FROM found f WHERE f.id <> e.id AND edit_distance(e.t, f.t) <= 1)') AS anti_join;
+SET plan_cache_mode = force_generic_plan;
+PREPARE look(text) AS SELECT count(*) FROM found WHERE edit_distance(t, $1) <= 2;
+EXPLAIN (COSTS OFF) EXECUTE look('Anna Schmidt 1');
+EXECUTE look('Anna Schmidt 1');
+EXECUTE look(NULL);
+RESET plan_cache_mode;
+-- Jaro-Winkler similarities by an index on their keys.
+CREATE INDEX ON found USING gin (jaro_keys(t) int8_similarity_ops (measure = cosine, threshold = 0.5));
+SELECT c, looked_up('SELECT id FROM found WHERE ' || c)
+FROM unnest(ARRAY['jaro_winkler_similarity(t, ''Anna Schmidt 1'') >= 0.9', 'jaro_similarity(''Anna Schmidt 1'', t) > 0.9', 'jaro_similarity(t, ''Anna Schmidt 1'') >= 0.76']) c;
+RESET enable_seqscan;
 DROP SCHEMA edit_distance_test CASCADE;

@@ -158,6 +158,22 @@ left_alone('every pair', pairs_where('similarity(a.t, b.t) >= 0'));
 left_alone('an upper bound', pairs_where('similarity(a.t, b.t) <= 0.1'));
 left_alone('a bound of each row', pairs_where('similarity(a.t, b.t) >= a.grp / 4.0::float8'));
 
+# ---- An index on the sets of trigrams ----
+
+$node->safe_psql('postgres', q{SET search_path = public, tools; CREATE TABLE found AS TABLE texts;
+	SELECT create_similarity_index('found', 'trigram_set(show_trgm(t))', 0.4, 'jaccard'); ANALYZE found});
+for my $case ([ "t % 'Matching Strings of Number 1'", '' ], [ "t % 'Matching Strings of Number 1'", 'SET pg_trgm.similarity_threshold = 0.5;' ],
+	[ "similarity('Matching Strings of Number 1', t) > 0.5", '' ], [ "t <-> 'cafe noel 1' <= 0.5", '' ], [ "0.5 * similarity(t, 'x1') + 0.5 * similarity(t, 'X1') >= 0.9", '' ])
+{
+	my ($condition, $before) = @$case;
+	my $start = "$fixed $before SET enable_seqscan = off;";  # the session has not loaded pg_trgm
+	like($node->safe_psql('postgres', "$start EXPLAIN (COSTS OFF) SELECT id FROM found WHERE $condition"), qr/Bitmap Index Scan on found_similarity_idx/, "$condition $before: by the index");
+	my @rows = map { $node->safe_psql('postgres', "$start SET enable_bitmapscan = $_; SELECT id FROM found WHERE $condition ORDER BY id") } ('on', 'off');
+	is($rows[0], $rows[1], "$condition $before: the rows of the table");
+	isnt($rows[0], '', "$condition $before: has rows");
+}
+$node->safe_psql('postgres', 'DROP TABLE found');
+
 # ---- Whose functions ----
 
 $node->safe_psql('postgres', q{

@@ -190,6 +190,40 @@ for my $side ('l', 'r')
 is(same_rows('both', 'SELECT l.id, r.id AS other FROM l JOIN r ON levenshtein(l.t, r.t) <= 1',
 	"SET search_path = public, tools; CREATE TEMP TABLE l AS SELECT 1 AS id, repeat('x', 256) AS t; CREATE TEMP TABLE r AS TABLE l;"), $too_long, 'both are refused');
 
+# ---- An index on keys ----
+
+$node->safe_psql('postgres', q{CREATE TABLE found AS TABLE texts; SELECT create_similarity_index('found', 'edit_keys(t, 2)', 1, 'overlap'); ANALYZE found; CREATE ROLE finder;
+	GRANT USAGE ON SCHEMA tools TO finder; GRANT SELECT ON found TO finder});
+
+# Returns how a condition on the indexed table is answered, and its rows by the index, if that is taken, and by reading the table.
+sub found_by
+{
+	my ($condition, $before) = @_;
+	my $start = "$fixed SET enable_seqscan = off; " . ($before // '');
+	my $plan = $node->safe_psql('postgres', "$start EXPLAIN (COSTS OFF) SELECT id FROM found WHERE $condition");
+	my @rows = map { $node->safe_psql('postgres', "$start SET enable_bitmapscan = $_; SELECT id FROM found WHERE $condition ORDER BY id") } ('on', 'off');
+	return ($plan =~ /Bitmap Index Scan/ ? 'index' : 'table', @rows);
+}
+$node->safe_psql('postgres', 'DELETE FROM found WHERE length(t) > 255');
+for my $condition ("levenshtein(t, 'Anna Schmidt 0') <= 2", "1 >= levenshtein('Anna Schmidt 8', t)", "levenshtein_less_equal(t, 'Anna Schmidt 16', 2) <= 2", "levenshtein(t, 'x7') = 1", "levenshtein(t, 'x7', 2, 1, 3) <= 2")
+{
+	my ($way, $rows, $all) = found_by($condition);
+	is($way, 'index', "$condition: by the index");
+	is($rows, $all, "$condition: the rows of the table");
+	isnt($rows, '', "$condition: has rows");
+}
+is((found_by("levenshtein(t, 'x1') <= 3"))[0], 'table', 'more edits than the keys are for');
+is((found_by("levenshtein(t, 'x1', 1, 1, 0) <= 1"))[0], 'table', 'unusual costs');
+$node->safe_psql('postgres', 'REVOKE EXECUTE ON FUNCTION edit_keys(text, int) FROM PUBLIC');
+is((found_by("levenshtein(t, 'x1') <= 1", 'SET ROLE finder;'))[0], 'table', 'edit_keys is not for everyone');
+$node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION edit_keys(text, int) TO PUBLIC');
+is((found_by("levenshtein(t, 'x1') <= 1", 'SET ROLE finder;'))[0], 'index', 'edit_keys is for everyone');
+# A text that levenshtein refuses is an error where it is compared. The index does not find it.
+$node->safe_psql('postgres', q{INSERT INTO found VALUES (1000, 1, repeat('long ', 60))});
+like($node->safe_psql('postgres', "$fixed SET enable_seqscan = off; SELECT count(*) FROM found WHERE levenshtein(t, 'x1') <= 1"), qr/^\d+$/, 'a long text is not compared');
+my ($failed, $unused, $refused) = $node->psql('postgres', "$fixed SET enable_bitmapscan = off; SELECT count(*) FROM found WHERE levenshtein(t, 'x1') <= 1");
+like($refused, qr/exceeds maximum length/, 'a long text is refused where it is compared');
+
 # ---- Whose functions ----
 
 $node->safe_psql('postgres', q{

@@ -322,6 +322,16 @@ TEST(IndexLookup, AsksForSeveralEntriesWhereTheIndexHasMore) {
   EXPECT_FALSE(finds(lookup, different.entries));
 }
 
+// Partners that share some tokens are of all sizes. Each token is looked up once.
+TEST(IndexLookup, LooksEachTokenOfAnOverlapUpOnce) {
+  std::vector<int32_t> set(90);
+  std::iota(set.begin(), set.end(), 7);
+  for (const int shared : {1, 2, 4}) {
+    TokenOrder order({}, Bounds(Measure::overlap, shared));
+    EXPECT_LE(lookup_of(order, set, Bounds(Measure::overlap, shared)).entries.size(), set.size());
+  }
+}
+
 // Once in 65,536 codes at least.
 TEST(TokenOrder, AsksWhileItLooksALargeSetUp) {
   TokenOrder order({}, Bounds(Measure::jaccard, 0.5));

@@ -81,7 +81,9 @@ std::vector<TokenCode> TokenCounts::most_frequent(size_t most) {
 
 TokenOrder::TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds)
     : bounds_(bounds), unused_bits_(unused_bits), slots_(std::bit_ceil(2 * frequent + 1)) {
-  for (int64_t size = 1; size <= largest_size; size = std::max(size + 1, size * class_growth / class_base)) {
+  // Sets that share a number of tokens are of all sizes, so classes would only multiply what is looked up.
+  const int64_t last = bounds.measure() == Measure::overlap ? 1 : largest_size;
+  for (int64_t size = 1; size <= last; size = std::max(size + 1, size * class_growth / class_base)) {
     class_salts_.push_back(class_salt(class_sizes_.size()));
     class_sizes_.push_back(size);
   }

@@ -35,6 +35,8 @@ extern "C" {
 #include "pg/base/explain_notes.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/nearest.hpp"
+#include "pg/join/clause/edits.hpp"
+#include "pg/join/clause/implied.hpp"
 #include "pg/join/clause/match.hpp"
 #include "pg/join/estimate/selectivity.hpp"
 #include "pg/join/estimate/set_statistics.hpp"
@@ -119,7 +121,7 @@ double pending_pages(const IndexOptInfo *index) {
 }
 
 // Replaces PostgreSQL's estimates for the scan of the index, which do not know our operator.
-void estimate_scan(PlannerInfo *root, IndexPath *path, const PlannedLookup &lookup, double shared_tokens,
+void estimate_scan(PlannerInfo *root, IndexPath *path, const PlannedLookup &lookup, double chance,
                    double similar_share, double loops) {
   const IndexOptInfo *index = path->indexinfo;
   const double pages = index_pages_fetched(lookup.entries * loops, index->pages, index->pages, root) / loops;
@@ -128,20 +130,31 @@ void estimate_scan(PlannerInfo *root, IndexPath *path, const PlannedLookup &look
   const double pending = pending_pages(index);
   const double operators = lookup.entries * operators_per_entry + pending * operators_per_pending_page;
   path->indextotalcost = (pages + pending) * page_cost + operators * cpu_operator_cost;
-  path->indexselectivity = Min(similar_share + chance_share(lookup, shared_tokens), 1.0);
+  path->indexselectivity = Min(similar_share + chance, 1.0);
+}
+
+// Returns the expression that is a column of the index, NULL where that is a column of the table.
+Node *indexed_expression(const SetColumn &column) {
+  const IndexOptInfo *index = column.index;
+  if (index->indexkeys[column.number] != 0) return nullptr;
+  int place = 0;
+  for (int i = 0; i < column.number; ++i) place += index->indexkeys[i] == 0 ? 1 : 0;
+  return static_cast<Node *>(list_nth(index->indexprs, place));
 }
 
 // A similarity clause between a column of an index and an expression without columns of its relation.
-bool match_search(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, const SetColumn &column,
-                  SimilarityClause *clause) {
-  return restriction_is_securely_promotable(rinfo, rel) && describe_search_clause(rinfo, clause) &&
-         match_column(root, rel, column, &clause->left, &clause->right) &&
+bool match_search(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, SimilarityClause *clause) {
+  Node *indexed = indexed_expression(column);
+  if (compares_edit_keys(*clause) && (indexed == nullptr || !take_indexed_keys(indexed, clause)))
+    return false;
+  return match_column(root, rel, column, &clause->left, &clause->right) &&
          same_for_all_rows(root, rel, clause->threshold);
 }
 
-void offer_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, RestrictInfo *rinfo) {
-  SimilarityClause clause;
-  if (!match_search(root, rel, rinfo, column, &clause)) return;
+// Offers a scan for the condition, by a clause that it is or implies.
+void offer_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, RestrictInfo *rinfo,
+                SimilarityClause clause) {
+  if (!match_search(root, rel, column, &clause)) return;
   const char *measure = clause.distance ? "jaccard_distance" : measure_name(unordered(clause.measure)).data();
   auto *set = reinterpret_cast<Node *>(clause.right);
   Node *query = make_query(column, set, reinterpret_cast<Node *>(clause.threshold), measure);
@@ -156,6 +169,16 @@ void offer_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, Res
   if (path != nullptr) add_path(rel, path);
 }
 
+// Offers scans for a condition.
+void offer_scans(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, RestrictInfo *rinfo) {
+  if (!restriction_is_securely_promotable(rinfo, rel)) return;
+  SimilarityClause clause;
+  if (describe_search_clause(rinfo, &clause)) return offer_scan(root, rel, column, rinfo, clause);
+  ListCell *cell;
+  foreach (cell, implied_clauses(root, rinfo))
+    offer_scan(root, rel, column, rinfo, *static_cast<const SimilarityClause *>(lfirst(cell)));
+}
+
 void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
   if (previous_scan_hook != nullptr) previous_scan_hook(root, rel, rti, rte);
   // An index has all rows of a table, and a sample some.
@@ -168,10 +191,10 @@ void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEn
       if (!describe_set_column(index, number, &column)) continue;
       offer_nearest(root, rel, column);
       foreach (clause, rel->baserestrictinfo)
-        offer_scan(root, rel, column, lfirst_node(RestrictInfo, clause));
+        offer_scans(root, rel, column, lfirst_node(RestrictInfo, clause));
       foreach (clause, rel->joininfo)
         if (join_clause_is_movable_to(lfirst_node(RestrictInfo, clause), rel))
-          offer_scan(root, rel, column, lfirst_node(RestrictInfo, clause));
+          offer_scans(root, rel, column, lfirst_node(RestrictInfo, clause));
     }
   }
 }
@@ -266,7 +289,10 @@ Path *make_index_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &colum
   IndexPath *path = create_index_path(root, index, list_make1(index_clause), NIL, NIL, NIL,
                                       ForwardScanDirection, false, outer, loops, false);
   const double similar = clause != nullptr && clause->norm_selec >= 0 ? Min(clause->norm_selec, 1.0) : 0;
-  estimate_scan(root, path, lookup, shape.shared_tokens, similar, loops);
+  // Sets that share a token are what a clause for one token in common asks for.
+  const bool one_token = bounds.measure() == Measure::overlap && bounds.threshold() <= 1 && clause != nullptr;
+  const double chance = one_token ? 0 : chance_share(lookup, shape.shared_tokens);
+  estimate_scan(root, path, lookup, chance, similar, loops);
   if (outer != nullptr)
     path->path.param_info->ppi_rows =
         clamp_row_est(Min(path->path.param_info->ppi_rows, rel->rows * similar));

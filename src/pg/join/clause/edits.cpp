@@ -14,6 +14,7 @@ extern "C" {
 #include "core/text/edit_keys.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/bound_symbol.hpp"
+#include "pg/base/compat.hpp"
 #include "pg/join/clause/expressions.hpp"
 #include "pg/join/clause/sums.hpp"
 
@@ -108,12 +109,28 @@ Expr *as_number_of_edits(Node *parameter) {
   }
 }
 
+// Gives the value of a constant that the bound is never above: itself, or the least of the constants in
+// LEAST. Returns false where there is none.
+bool most_of_bound(Node *bound, double *most) {
+  if (constant_value(bound, most)) return true;
+  if (!IsA(bound, MinMaxExpr) || castNode(MinMaxExpr, bound)->op != IS_LEAST) return false;
+  bool found = false;
+  ListCell *cell;
+  foreach (cell, castNode(MinMaxExpr, bound)->args) {
+    double value;
+    if (!constant_value(static_cast<Node *>(lfirst(cell)), &value)) continue;
+    *most = found ? std::fmin(*most, value) : value;
+    found = true;
+  }
+  return found;
+}
+
 // Returns an expression of the number of edits within the bound, NULL where the planner cannot know it or no
 // join pays.
 Expr *edits_within(const EditCall &call, Node *bound, bool strict) {
   double value, cost;
   if (!least_cost(call, &cost)) return nullptr;
-  if (constant_value(bound, &value)) {
+  if (most_of_bound(bound, &value)) {
     // A numeric may be a little more than its value in double precision.
     const bool exact = exprType(bound) != NUMERICOID;
     const double within = strict && exact ? std::ceil(value) - 1 : std::floor(value);
@@ -146,11 +163,33 @@ bool find_key_functions(bool levenshtein, bool by_similarity, KeyFunctions *func
   return OidIsValid(functions->keys) && OidIsValid(functions->measure);
 }
 
+// A function that makes keys of a text, for a number of edits or for a similarity.
+struct KeyMaker {
+  std::string_view symbol;
+  bool by_similarity;
+  bool levenshtein;  // an array with NULL for a long text
+};
+constexpr KeyMaker key_makers[] = {{"simjoin_edit_keys", false, false},
+                                   {"simjoin_levenshtein_keys", false, true},
+                                   {"simjoin_edit_similarity_keys", true, false},
+                                   {"simjoin_levenshtein_similarity_keys", true, true}};
+
+// Returns the function that the expression makes keys by, and its bound if that is a constant. NULL for other
+// expressions.
+const KeyMaker *key_maker_of(Node *expr, double *bound) {
+  if (!IsA(expr, FuncExpr)) return nullptr;
+  auto *call = castNode(FuncExpr, expr);
+  const KeyMaker *maker = entry_of_symbol(key_makers, bound_symbol(call->funcid));
+  if (maker == nullptr || list_length(call->args) != 2) return nullptr;
+  return constant_value(static_cast<Node *>(lsecond(call->args)), bound) ? maker : nullptr;
+}
+
 // Describes the call of overlap_count on the keys of two texts for a number of edits or a similarity.
 void describe_keys(const KeyFunctions &functions, void *first, void *second, Expr *bound,
                    SimilarityClause *keys) {
   auto keys_of = [&](void *text) {
-    return call_function(functions.keys, INT4ARRAYOID, list_make2(text, bound), InvalidOid);
+    return call_function(functions.keys, INT4ARRAYOID, list_make2(text, bound),
+                         exprCollation(static_cast<Node *>(text)));
   };
   *keys = {};
   keys->measure = Measure::overlap;
@@ -283,6 +322,31 @@ bool bound_edit_share(double similarity, SimilarityClause *keys) {
   auto *left = castNode(FuncExpr, keys->left), *right = castNode(FuncExpr, keys->right);
   const KeyFunctions functions = {left->funcid, castNode(FuncExpr, keys->call)->funcid};
   describe_keys(functions, linitial(left->args), linitial(right->args), number(similarity), keys);
+  return true;
+}
+
+bool compares_edit_keys(const SimilarityClause &clause) {
+  auto *left = reinterpret_cast<Node *>(clause.left);
+  return IsA(left, FuncExpr) &&
+         entry_of_symbol(key_makers, bound_symbol(castNode(FuncExpr, left)->funcid)) != nullptr;
+}
+
+bool take_indexed_keys(Node *indexed, SimilarityClause *keys) {
+  double served, wanted;
+  const KeyMaker *maker = key_maker_of(indexed, &served);
+  const KeyMaker *clause_maker = key_maker_of(reinterpret_cast<Node *>(keys->left), &wanted);
+  if (maker == nullptr || clause_maker == nullptr || maker->levenshtein ||
+      maker->by_similarity != clause_maker->by_similarity ||
+      (maker->by_similarity ? wanted < served : wanted > served) ||
+      !compat::may_execute(castNode(FuncExpr, indexed)->funcid))
+    return false;
+  auto indexed_keys_of = [&](Expr *side) {
+    auto *call = static_cast<FuncExpr *>(copyObjectImpl(indexed));
+    lfirst(list_head(call->args)) = linitial(castNode(FuncExpr, side)->args);
+    return reinterpret_cast<Expr *>(call);
+  };
+  keys->left = indexed_keys_of(keys->left);
+  keys->right = indexed_keys_of(keys->right);
   return true;
 }
 

@@ -46,7 +46,8 @@ JaroKind describe_jaro_call(Node *expr, SimilarityClause *keys) {
       find_function(schema, measure_function(Measure::cosine), {INT8ARRAYOID, INT8ARRAYOID}, FLOAT8OID);
   if (!OidIsValid(keys_function) || !OidIsValid(measure)) return JaroKind::none;
   auto keys_of = [&](void *text) {
-    return call_function(keys_function, INT8ARRAYOID, list_make1(text), InvalidOid);
+    return call_function(keys_function, INT8ARRAYOID, list_make1(text),
+                         exprCollation(static_cast<Node *>(text)));
   };
   *keys = {};
   keys->measure = Measure::cosine;

@@ -92,8 +92,9 @@ bool describe_trigram_call(Node *expr, TrigramCall *call) {
   if (list_length(texts) != 2) return false;
   if (known == nullptr || !find_set_functions(function, known->measure, &functions)) return false;
   auto set_of = [&](void *text) {
-    Expr *trigrams = call_function(functions.show, TEXTARRAYOID, list_make1(text), collation);
-    return call_function(functions.set, INT4ARRAYOID, list_make1(trigrams), InvalidOid);
+    auto *trigrams = makeFuncExpr(functions.show, TEXTARRAYOID, list_make1(text), collation, collation,
+                                  COERCE_EXPLICIT_CALL);
+    return call_function(functions.set, INT4ARRAYOID, list_make1(trigrams), collation);
   };
   Expr *left = set_of(linitial(texts)), *right = set_of(lsecond(texts));
   if (known->commuted) std::swap(left, right);

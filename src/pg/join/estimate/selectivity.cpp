@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/disjunction.hpp"
+#include "pg/join/clause/edits.hpp"
 #include "pg/join/clause/implied.hpp"
 #include "pg/join/clause/self_join.hpp"
 #include "pg/join/estimate/estimate.hpp"
@@ -155,10 +156,9 @@ void set_selectivity(PlannerInfo *root, RestrictInfo *rinfo) {
   MemoryContextDelete(work);
 }
 
-// Returns whether a clause is a similarity clause between a set of the relation and a set from elsewhere, and
-// describes it. Its left set is that of the relation.
-bool describe_search(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, SimilarityClause *clause) {
-  if (!describe_search_clause(rinfo, clause)) return false;
+// Returns whether a similarity clause is between a set of the relation and a set from elsewhere, and makes
+// the former its left set.
+bool is_search(PlannerInfo *root, RelOptInfo *rel, SimilarityClause *clause) {
   Relids left = base_relids(root, clause->left), right = base_relids(root, clause->right);
   if (bms_is_empty(left)) {
     std::swap(clause->left, clause->right);
@@ -171,23 +171,57 @@ bool describe_search(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo, Si
          (clause->from_settings || bms_is_empty(base_relids(root, clause->threshold)));
 }
 
-// Notes how many rows satisfy the similarity clauses of the relation alone. The set that they look for is
-// taken for one like those of the relation.
+// Returns the share of the relation's rows that satisfy the clause, whose left set is theirs. The set that it
+// looks for is taken for one like those. Says whether there are statistics of these.
+double share_found(PlannerInfo *root, RelOptInfo *rel, const SimilarityClause &clause, bool *known) {
+  const Bounds bounds = planned_bounds(clause);
+  const SetStatistics sets = set_statistics(root, Max(rel->tuples, 1.0), clause.left, clause.token_type);
+  *known = sets.known;
+  if (bounds.threshold() <= 0) return 1;
+  return Min(estimate_similarity(sets, sets, bounds, true, false).pairs + 1 / Max(sets.table_rows, 1.0), 1.0);
+}
+
+// Lets keys of texts be those of an index of the relation, if one serves them: it has statistics.
+void take_keys_of_index(RelOptInfo *rel, SimilarityClause *clause) {
+  ListCell *cell, *expression;
+  if (!compares_edit_keys(*clause)) return;
+  foreach (cell, rel->indexlist) {
+    foreach (expression, lfirst_node(IndexOptInfo, cell)->indexprs)
+      if (take_indexed_keys(static_cast<Node *>(lfirst(expression)), clause)) return;
+  }
+}
+
+// Returns the share of the relation's rows that satisfy the condition, or one that it implies. It is negative
+// where the condition searches no sets of the relation, or none with statistics by what it implies.
+double share_of_condition(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *rinfo) {
+  SimilarityClause clause;
+  bool known;
+  if (describe_search_clause(rinfo, &clause))
+    return is_search(root, rel, &clause) ? share_found(root, rel, clause, &known) : -1;
+  double least = -1;
+  ListCell *cell;
+  foreach (cell, implied_clauses(root, rinfo)) {
+    clause = *static_cast<const SimilarityClause *>(lfirst(cell));
+    take_keys_of_index(rel, &clause);
+    if (!is_search(root, rel, &clause) ||
+        !token_type_of(exprType(reinterpret_cast<Node *>(clause.left)), &clause.token_type))
+      continue;
+    const double share = share_found(root, rel, clause, &known);
+    if (known && (least < 0 || share < least)) least = share;
+  }
+  return least;
+}
+
+// Notes how many rows satisfy the similarity clauses of the relation alone.
 void set_search_selectivities(PlannerInfo *root, RelOptInfo *rel, bool has_children) {
   double share = 1;
   ListCell *cell;
   foreach (cell, rel->baserestrictinfo) {
     auto *rinfo = lfirst_node(RestrictInfo, cell);
-    SimilarityClause clause;
-    if (!describe_search(root, rel, rinfo, &clause)) continue;
+    const double similar = share_of_condition(root, rel, rinfo);
+    if (similar < 0) continue;
     const double assumed = rinfo->norm_selec;
-    const Bounds bounds = planned_bounds(clause);
-    double similar = 1;
-    if (bounds.threshold() > 0) {
-      const SetStatistics sets = set_statistics(root, Max(rel->tuples, 1.0), clause.left, clause.token_type);
-      similar = estimate_similarity(sets, sets, bounds, true, false).pairs + 1 / Max(sets.table_rows, 1.0);
-    }
-    rinfo->norm_selec = rinfo->outer_selec = Min(similar, 1.0);
+    rinfo->norm_selec = rinfo->outer_selec = similar;
     if (assumed > 0) share *= rinfo->norm_selec / assumed;
   }
   if (share == 1) return;

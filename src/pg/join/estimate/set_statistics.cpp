@@ -61,7 +61,8 @@ SetStatistics set_statistics(PlannerInfo *root, double rows, Expr *set, TokenTyp
   statistics.rows = rows * present;
   statistics.table_rows = (variable.rel == nullptr ? rows : Max(variable.rel->tuples, rows)) * present;
   statistics.copies = 1;
-  if (HeapTupleIsValid(readable)) count_equal_sets(&statistics);
+  statistics.known = HeapTupleIsValid(readable);
+  if (statistics.known) count_equal_sets(&statistics);
   ReleaseVariableStats(variable);
   return statistics;
 }

@@ -14,6 +14,7 @@ namespace simjoin::pg {
 
 struct SetStatistics {
   const SetSketch *sketch;
+  bool known;          // from PostgreSQL's statistics, which the user may read
   double rows;         // rows of the side whose set is not NULL
   double table_rows;   // such rows before the conditions on the relation alone
   double copies;       // how many rows hold the same set, on average
