@@ -1087,6 +1087,28 @@ COMMENT ON FUNCTION idf(text, anyarray, tokenizer) IS 'idf for tokens of the typ
 COMMENT ON FUNCTION idf(text, anyarray, anycompatible, tokenizer) IS
 'idf for tokens of the type of kind; key gives the type of ids';
 
+CREATE FUNCTION token_weights(query text, tokens tokenizer DEFAULT NULL)
+RETURNS TABLE (token text, rows bigint, weight float4)
+AS 'MODULE_PATHNAME', 'simjoin_token_weights' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+CREATE FUNCTION token_weights(query text, kind anyarray, tokens tokenizer DEFAULT NULL)
+RETURNS TABLE (token anyelement, rows bigint, weight float4)
+AS 'MODULE_PATHNAME', 'simjoin_token_weights' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION token_weights(text, tokenizer) IS
+'each token of the sets of a query (id bigint, tokens text[]) with its weight by rarity, and a row without a token for all others';
+COMMENT ON FUNCTION token_weights(text, anyarray, tokenizer) IS 'token_weights for tokens of the type of kind';
+
+CREATE FUNCTION idf_weights(tokens int4[], weights regclass) RETURNS float4[]
+AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
+CREATE FUNCTION idf_weights(tokens int8[], weights regclass) RETURNS float4[]
+AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
+CREATE FUNCTION idf_weights(tokens text[], weights regclass) RETURNS float4[]
+AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
+COMMENT ON FUNCTION idf_weights(int4[], regclass) IS 'the weights that a table of token_weights() gives the tokens, in their order';
+COMMENT ON FUNCTION idf_weights(int8[], regclass) IS 'the weights that a table of token_weights() gives the tokens, in their order';
+COMMENT ON FUNCTION idf_weights(text[], regclass) IS 'the weights that a table of token_weights() gives the tokens, in their order';
+
 -- The arguments before merge have no defaults, so that a call of the functions without it is never one of these. A key that is
 -- given by its place is taken for merge; so these functions see NULL, and refuse it.
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int DEFAULT 20, batch int DEFAULT 1)

@@ -77,6 +77,10 @@ void JoinEngine::add_block(std::shared_ptr<const SetBlock>) {
   throw Error(ErrorKind::internal, "a block was added to a join that takes none");
 }
 
+void JoinEngine::add_copies(uint32_t, uint32_t) {
+  throw Error(ErrorKind::internal, "copies were added to a join whose tokens have no weights by rarity");
+}
+
 void JoinEngine::set_spill_file(int, uint64_t) {
   throw Error(ErrorKind::internal, "a join that cannot use a temporary file was given one");
 }

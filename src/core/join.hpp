@@ -73,6 +73,8 @@ struct JoinSpec {
   size_t gpu_memory_limit = 0;            // bytes of device memory; 0 = most of the free memory
   int gpus = 0;                           // that may share the join; 0 = all there are
   double rows_expected = 0;               // of both sides; a GPU starts soon if so many are worth it
+  // Of a join of sets with weights: the sets come without, and a token weighs by its rarity in all sets.
+  bool by_rarity = false;
   // If not null, the caller asks only whether rows have partners. Then an engine may leave out pairs whose
   // left row is done (in a self-join, pairs whose rows both are), and may give a pair twice.
   const DoneRows *done_rows = nullptr;
@@ -213,6 +215,10 @@ class JoinEngine {
   // Adds the rows of a block, the next ones of its side: sets of integers without weights. The engine may
   // keep the block, which spares a copy. Only engines on a GPU, and the one for CPU cores, take blocks.
   virtual void add_block(std::shared_ptr<const SetBlock> block);
+
+  // Says that so many more rows of a self-join have the same set as a row, and are not joined. They count for
+  // the weights of tokens in a join by rarity, which alone takes them, before the first step.
+  virtual void add_copies(uint32_t row, uint32_t copies);
 
   // Returns whether the sets so far make the join larger than its memory limit. The join keeps to the limit
   // from set_spill_file() on. Without a file it continues in memory.

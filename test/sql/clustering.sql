@@ -35,7 +35,7 @@ SELECT * FROM idf('SELECT * FROM bags ORDER BY id');
 WITH words AS (
   SELECT DISTINCT id, word FROM bags, unnest(words) word
 ), expected AS (
-  SELECT id, word, (ln((1 + 5)::float8 / (1 + count(*) OVER (PARTITION BY word))) + 1)::real AS weight FROM words
+  SELECT id, word, (ln((1 + 4)::float8 / (1 + count(*) OVER (PARTITION BY word))) + 1)::real AS weight FROM words
 )
 SELECT count(*), count(*) FILTER (WHERE e.weight IS DISTINCT FROM r.weight) AS differences
 FROM expected e FULL JOIN (SELECT id, word, weight FROM idf('SELECT * FROM bags') t, unnest(t.terms, t.weights) u(word, weight)) r

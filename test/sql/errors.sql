@@ -171,3 +171,15 @@ SET simjoin.similarity_threshold = -0.1;
 SET simjoin.similarity_threshold = 'NaN';
 SET simjoin.cpu_threads = 1025;
 SET simjoin.enable_join = 'perhaps';
+
+-- Weights by rarity, explanations.
+CREATE TABLE weights_of_tokens (token text, weight real);
+INSERT INTO weights_of_tokens VALUES ('a', 1), ('b', 2), ('b', 3), ('c', -1);
+SELECT idf_weights('{x}'::text[], 'weights_of_tokens');
+SELECT idf_weights('{b}'::text[], 'weights_of_tokens');
+SELECT idf_weights('{c}'::text[], 'weights_of_tokens');
+SELECT idf_weights('{1}'::int[], 'weights_of_tokens');
+SELECT idf_weights('{1}'::int[], 999999999);
+SELECT * FROM token_weights('SELECT 1, ARRAY[1]');
+SELECT create_dedup_view('by_rarity', 'SELECT 1, ARRAY[1]', 0.5, 'idf_jaccard');
+DROP TABLE weights_of_tokens;

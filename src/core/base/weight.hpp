@@ -1,4 +1,4 @@
-// Which numbers are weights, of tokens and of edges.
+// Which numbers are weights, of tokens and of edges, and what a token weighs by its rarity.
 #pragma once
 
 #include <cmath>
@@ -7,6 +7,12 @@ namespace simjoin {
 
 inline bool is_weight(double number) {
   return std::isfinite(number) && number >= 0;
+}
+
+// Returns the weight of a token that `with` of `all` sets have: smoothed, as in scikit-learn, so that a token
+// that all sets have weighs 1, and one that no set has is the heaviest.
+inline double rarity(double all, double with) {
+  return std::log((1 + all) / (1 + with)) + 1;
 }
 
 }  // namespace simjoin

@@ -6,7 +6,9 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "core/base/interruption.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/probe_table.hpp"
 #include "core/measure.hpp"
@@ -46,6 +48,9 @@ class SetCopies {
 
   // Returns the row of the i-th set that is to be joined.
   uint32_t joined_row(uint32_t i) const { return joined_[i]; }
+  // Calls visit(i, copies) for each set that is to be joined, the i-th one, and that rows have which are not.
+  template <typename Visit>
+  void visit_copies(Visit &&visit) const;
   // Returns the families of all rows.
   SetFamilies families() const {
     return {families_.data(), similarities_.data(), static_cast<uint32_t>(similarities_.size())};
@@ -90,5 +95,21 @@ class SetCopies {
   Buffer<KeptSet> kept_;
   Buffer<char> bytes_;  // of kept sets, each after its weights
 };
+
+template <typename Visit>
+void SetCopies::visit_copies(Visit &&visit) const {
+  // The first row of a family is joined.
+  std::vector<uint32_t> rows(similarities_.size(), 0);
+  for (size_t row = 0; row < families_.size(); ++row) {
+    check_interruption_at(row);
+    if (families_[row] != SetFamilies::none) ++rows[families_[row]];
+  }
+  for (uint32_t i = 0; i < joined_.size(); ++i) {
+    check_interruption_at(i);
+    const uint32_t row = joined_[i];
+    if (row >= families_.size() || families_[row] == SetFamilies::none) continue;
+    visit(i, rows[families_[row]] - 1);
+  }
+}
 
 }  // namespace simjoin

@@ -35,7 +35,7 @@ uint32_t JoinTokens::add(Side side, std::span<const int64_t> tokens, uint32_t *i
   if (tokens.empty()) return 0;
   if (plain_) Vocabulary::throw_mixed();
   may_wait_ = true;
-  return vocabulary_.intern(side, tokens, ids);
+  return vocabulary_.intern(self_join_ ? Side::left : side, tokens, ids);
 }
 
 template <typename T>
@@ -164,6 +164,20 @@ void JoinTokens::number(RawSets &left, RawSets &right, size_t bytes, WorkerPool 
   plain_.reset();
 }
 
+// Returns the ranks of the tokens, which have one number in all blocks.
+Ranking JoinTokens::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
+                         WorkerPool &pool) {
+  if (plain_) return plain_->rank(left, right, file, extra_bytes, pool);
+  if (waiting_) return waiting_->rank(left, right, extra_bytes, pool);
+  if (!vocabulary_.has_texts()) return vocabulary_.take_ranking(pool);
+  const uint32_t texts = vocabulary_.distinct_tokens();
+  const Int32Values numbers(self_join_, texts, texts, memory_);
+  Ranking ranking = rank_texts(numbers.frequencies(left, right, file, extra_bytes, pool), vocabulary_.texts(),
+                               pool, memory_);
+  vocabulary_.release();
+  return ranking;
+}
+
 Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
                                  WorkerPool &pool) {
   SIMJOIN_CHECK(!feed_);  // end_texts() was called
@@ -176,20 +190,10 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
     ranked_.numbering = vocabulary_.bytes_with(0);
     ranked_.ranking = ranking_bytes(left.tokens() + right.tokens());
   }
-  Ranking ranking(memory_);
-  if (plain_) {
-    ranking = plain_->rank(left, right, file, extra_bytes, pool);
-  } else if (waiting_) {
-    ranking = waiting_->rank(left, right, extra_bytes, pool);
-  } else if (vocabulary_.has_texts()) {
-    const uint32_t texts = vocabulary_.distinct_tokens();
-    const Int32Values numbers(self_join_, texts, texts, memory_);
-    ranking = rank_texts(numbers.frequencies(left, right, file, extra_bytes, pool), vocabulary_.texts(), pool,
-                         memory_);
-    vocabulary_.release();
-  } else {
-    ranking = vocabulary_.take_ranking(pool);
-  }
+  // One collection is ranked on the left.
+  const size_t of_left = self_join_ ? left.take_blocks(right) : 0;
+  Ranking ranking = rank(left, right, file, extra_bytes, pool);
+  if (self_join_) left.give_blocks(of_left, right);
   plain_.reset();
   waiting_.reset();
   const uint64_t tokens = left.tokens() + right.tokens();

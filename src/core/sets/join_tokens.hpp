@@ -59,9 +59,10 @@ struct TextInput {
 // and there is no file.
 class JoinTokens {
  public:
-  // In a self-join every set is on the left.
-  JoinTokens(bool self_join, MemoryCounter &memory)
-      : self_join_(self_join), memory_(memory), vocabulary_(self_join, memory) {}
+  // In a self-join every set is on the left. With `as_one`, both sides count as one collection: a token has a
+  // rank if any two sets share it.
+  JoinTokens(bool self_join, MemoryCounter &memory, bool as_one = false)
+      : self_join_(self_join || as_one), memory_(memory), vocabulary_(self_join_, memory) {}
 
   // Adds a set of integers as the next row of its side: what stands for its distinct tokens. Returns how many
   // they are. Beside a file (not null) the numbering keeps to about `vocabulary_bytes`. With `in_order`, the
@@ -125,11 +126,12 @@ class JoinTokens {
   void take_numbered(const TextInput &input, TextFeed::Time until);
   void end_run(RawSets &left, RawSets &right);
   VocabularySize number_runs(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool);
+  Ranking rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool);
 
   // Tokens between two looks whether the caller gives up.
   static constexpr size_t between_checks = size_t{1} << 16;
 
-  const bool self_join_;
+  const bool self_join_;  // all sets are one collection
   MemoryCounter &memory_;
   Vocabulary vocabulary_;  // of the sets since the last run ended
   std::optional<TokenRuns> runs_;

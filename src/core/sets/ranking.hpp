@@ -22,12 +22,13 @@ struct Ranking {
   // Returns whether there is a table of ranks. Otherwise ids are ranks plus first_id; smaller and larger ids
   // have no rank.
   bool has_table() const { return !rank_of.empty(); }
-  // Both return the rank of an id, or `none`: of() if there is a table, rank_in() if not.
+  // All return the rank of an id, or `none`: of() if there is a table, rank_in() if not.
   uint32_t of(uint32_t id) const {
     SIMJOIN_CHECK(id - first_id < rank_of.size());
     return rank_of[id - first_id];
   }
   uint32_t rank_in(uint32_t id) const { return id - first_id < ranks ? id - first_id : none; }
+  uint32_t rank(uint32_t id) const { return has_table() ? of(id) : rank_in(id); }
 
   Buffer<uint32_t> rank_of;  // by id, from first_id on
   uint32_t first_id = 0;

@@ -1,6 +1,8 @@
 #include "core/sets/raw_sets.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "core/base/check.hpp"
@@ -51,6 +53,28 @@ RawSets RawSets::take() {
   std::swap(taken.sizes, sizes);
   std::swap(taken.tokens_, tokens_);
   return taken;
+}
+
+size_t RawSets::take_blocks(RawSets &from) {
+  const size_t had = blocks.size();
+  std::move(from.blocks.begin(), from.blocks.end(), std::back_inserter(blocks));
+  from.blocks.clear();
+  count_tokens();
+  from.count_tokens();
+  return had;
+}
+
+void RawSets::give_blocks(size_t kept, RawSets &to) {
+  const auto first = blocks.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::move(first, blocks.end(), std::back_inserter(to.blocks));
+  blocks.erase(first, blocks.end());
+  count_tokens();
+  to.count_tokens();
+}
+
+void RawSets::count_tokens() {
+  tokens_ = 0;
+  for (const RawBlock &block : blocks) tokens_ += block.tokens;
 }
 
 void RawSets::end_block() {

@@ -93,6 +93,10 @@ class RawSets {
   void narrow(WorkerPool &pool, Write &&write);
   // Returns the sets, and begins anew without any.
   RawSets take();
+  // Takes the blocks of other sets behind its own ones, and returns how many it had. give_blocks() gives back
+  // those behind the first `kept`. Meanwhile no row may come.
+  size_t take_blocks(RawSets &from);
+  void give_blocks(size_t kept, RawSets &to);
 
   std::vector<RawBlock> blocks;
   SetSizes sizes;  // distinct tokens of each row; stays when the blocks are gone
@@ -100,6 +104,7 @@ class RawSets {
  private:
   void begin_block(size_t most);
   void spill(RawBlock &block);
+  void count_tokens();
 
   MemoryCounter &memory_;
   const size_t block_ids_;

@@ -38,4 +38,16 @@ uint32_t TermTable::id_of(std::string_view term) {
       });
 }
 
+uint32_t TermTable::known_id(int64_t value) const {
+  const auto key = static_cast<uint64_t>(value);
+  return table_.find(mix64(key), [&](const Entry &entry) { return entry.key == key; })->id;
+}
+
+uint32_t TermTable::known_id(std::string_view term) const {
+  const uint64_t key = token_value_hash(term);
+  return table_
+      .find(mix64(key), [&](const Entry &entry) { return entry.key == key && text(entry.id) == term; })
+      ->id;
+}
+
 }  // namespace simjoin

@@ -20,6 +20,10 @@ class TermTable {
   // Returns the term's id. A new term gets a new id.
   uint32_t id_of(int64_t value);
   uint32_t id_of(std::string_view text);
+  // Return the id of a term, or no_id where it has none.
+  static constexpr uint32_t no_id = UINT32_MAX;
+  uint32_t known_id(int64_t value) const;
+  uint32_t known_id(std::string_view text) const;
 
   uint32_t size() const { return static_cast<uint32_t>(starts_.size() - 1 + values_.size()); }
   // Return the term of an id, for tables of integers and of texts.
@@ -34,8 +38,6 @@ class TermTable {
   }
 
  private:
-  static constexpr uint32_t no_id = UINT32_MAX;
-
   struct Entry {
     uint64_t key;  // the value of an integer, the hash of a text
     uint32_t id;

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/base/weight.hpp"
+
 namespace simjoin {
 
 TfIdf::TfIdf(TermWeight weight, size_t memory_limit)
@@ -24,15 +26,16 @@ void TfIdf::add_term(uint32_t term) {
 }
 
 void TfIdf::end_document() {
+  filled_ += counts_.size() > (ends_.empty() ? 0 : ends_.back());
   ends_.push_back(counts_.size());
 }
 
 void TfIdf::score(size_t document, TermScore *to) const {
-  const auto all = static_cast<double>(documents());
+  const auto all = static_cast<double>(weight_ == TermWeight::idf ? filled_ : documents());
   for (size_t i = begin(document); i < ends_[document]; ++i) {
     const auto &[term, count] = counts_[i];
-    const double rarity = std::log((1 + all) / (1 + static_cast<double>(uses_[term].documents))) + 1;
-    *to++ = {term, weight_ == TermWeight::idf ? rarity : static_cast<double>(count) * rarity};
+    const double weight = rarity(all, uses_[term].documents);
+    *to++ = {term, weight_ == TermWeight::idf ? weight : static_cast<double>(count) * weight};
   }
 }
 

@@ -19,7 +19,7 @@ struct TermScore {
 // What a term weighs in a document that has it `count` times, where `df` of `n` documents have it.
 enum class TermWeight : uint8_t {
   tf_idf,  // count * (ln((1 + n) / (1 + df)) + 1), as in scikit-learn
-  idf,     // the same without the count
+  idf,     // the same without the count; an empty document is none of the n
 };
 
 // All documents of a collection, as bags of terms. Functions throw Error and std::bad_alloc.
@@ -66,6 +66,7 @@ class TfIdf {
   Buffer<Count> counts_;
   Buffer<size_t> ends_;   // the end of each document's counts
   Buffer<TermUse> uses_;  // of each term
+  size_t filled_ = 0;     // documents with a term
 };
 
 }  // namespace simjoin

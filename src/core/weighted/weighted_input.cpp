@@ -22,13 +22,15 @@ bool is_float(double weight) {
 }  // namespace
 
 WeightedInput::WeightedInput(Measure measure, bool self_join, size_t block_bytes, int threads,
-                             size_t memory_limit, MemoryCounter &memory)
+                             size_t memory_limit, MemoryCounter &memory, bool by_rarity)
     : measure_(measure),
+      by_rarity_(by_rarity),
       threads_(threads),
       memory_limit_(memory_limit),
       memory_(memory),
-      tokens_(self_join, memory),
+      tokens_(self_join, memory, by_rarity),
       sides_{RawSets(block_bytes, memory), RawSets(block_bytes, memory)},
+      copies_(memory),
       waiting_{WaitingWeights(memory), WaitingWeights(memory)} {}
 
 template <class Set>
@@ -40,6 +42,24 @@ void WeightedInput::add(Side side, const Set &set, std::span<const double> weigh
 template void WeightedInput::add(Side, const std::span<const int32_t> &, std::span<const double>);
 template void WeightedInput::add(Side, const std::span<const int64_t> &, std::span<const double>);
 template void WeightedInput::add(Side, const PackedTexts &, std::span<const double>);
+
+template <class Set>
+void WeightedInput::add(Side side, const Set &set) {
+  if (tokens_.takes_as_texts(set)) return tokens_.add_texts(side, texts_of(set), text_input());
+  tokens_.add_row(side, integers_of(set), sides_, file_, vocabulary_bytes_);
+}
+
+template void WeightedInput::add(Side, const std::span<const int32_t> &);
+template void WeightedInput::add(Side, const std::span<const int64_t> &);
+template void WeightedInput::add(Side, const PackedTexts &);
+
+void WeightedInput::add_copies(uint32_t row, uint32_t copies) {
+  if (copies_.size() <= row) {
+    copies_.reserve(size_t{row} + 1);
+    copies_.resize(size_t{row} + 1, 0);
+  }
+  copies_[row] += copies;
+}
 
 template <class Token>
 void WeightedInput::place(Side side, std::span<const Token> tokens, std::span<const double> weights) {
@@ -55,14 +75,11 @@ void WeightedInput::add_texts(Side side, const PackedTexts &set, std::span<const
 }
 
 TextInput WeightedInput::text_input() {
-  return {sides_[0],
-          sides_[1],
-          threads_,
-          memory_limit_,
-          file_,
-          vocabulary_bytes_,
-          NumberedForm{true},
-          [this](NumberedSets &&rows) { take_rows(std::move(rows)); }};
+  TextInput input = {sides_[0], sides_[1], threads_, memory_limit_, file_, vocabulary_bytes_};
+  if (by_rarity_) return input;
+  input.form = NumberedForm{true};
+  input.add_rows = [this](NumberedSets &&rows) { take_rows(std::move(rows)); };
+  return input;
 }
 
 // Adds rows of texts that are numbered, with their weights.
@@ -165,6 +182,7 @@ void WeightedInput::end_waiting() {
   Next next[] = {{std::exchange(weights_[0], {})}, {std::exchange(weights_[1], {})}};
   std::vector<double> weights;
   tokens_.end_waiting(sides_, *file_, [&](Side side, std::span<const int64_t> tokens) {
+    if (by_rarity_) return add(side, tokens);
     Next &of_side = next[static_cast<int>(side)];
     while (!tokens.empty() && of_side.taken == of_side.blocks[of_side.block].count) {
       of_side.blocks[of_side.block++] = WeightBlock(memory_);
@@ -177,7 +195,15 @@ void WeightedInput::end_waiting() {
 }
 
 Ranking WeightedInput::take_ranking(size_t extra_bytes, WorkerPool &pool) {
-  return tokens_.take_ranking(sides_[0], sides_[1], file_, extra_bytes, pool);
+  Ranking ranking = tokens_.take_ranking(sides_[0], sides_[1], file_, extra_bytes, pool);
+  if (by_rarity_) {
+    rarity_.emplace(RankedBlocks{sides_[0], sides_[1], copies_, file_}, ranking, pool, memory_);
+    copies_.release();
+    range_ = rarity_->range(largest_set());
+    for (int side = 0; side < 2; ++side)
+      while (weights_[side].size() < sides_[side].blocks.size()) weights_[side].emplace_back(memory_);
+  }
+  return ranking;
 }
 
 // Returns the sets of a block whose ids and weights are in memory.
@@ -199,9 +225,8 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
     stored.clear();
     for (uint32_t i = 0; i < size; ++i) {
       stop.check_at(i);
-      const double weight = weights[first + i];
-      const uint32_t rank =
-          ranking.has_table() ? ranking.of(ids[first + i]) : ranking.rank_in(ids[first + i]);
+      const uint32_t rank = ranking.rank(ids[first + i]);
+      const double weight = rarity_ ? rarity_->weight(rank) : weights[first + i];
       const double mass = bounds.mass(weight);
       total += mass;
       if (sets.format.exact) exact.add(weight);
@@ -215,8 +240,9 @@ WeightedSets WeightedInput::ranked_sets(const RawSets &raw, const RawBlock &bloc
     if (total > 0 || bounds.every_pair()) {
       for (size_t i = 0; i < stored.size(); ++i) {
         stop.check_at(i);
-        sets.push_token(static_cast<uint32_t>(stored[i] >> 32),
-                        weights[first + static_cast<uint32_t>(stored[i])]);
+        const auto rank = static_cast<uint32_t>(stored[i] >> 32);
+        sets.push_token(rank,
+                        rarity_ ? rarity_->weight(rank) : weights[first + static_cast<uint32_t>(stored[i])]);
       }
       sets.push_set(row, total, stored_mass);
       if (sets.format.exact) sets.exact.push_back(exact);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "core/sets/join_tokens.hpp"
 #include "core/sets/raw_sets.hpp"
 #include "core/weighted/exact_sum.hpp"
+#include "core/weighted/token_rarity.hpp"
 #include "core/weighted/weighted_bounds.hpp"
 #include "core/weighted/weighted_sets.hpp"
 
@@ -23,14 +25,20 @@ namespace simjoin {
 class WeightedInput {
  public:
   // `measure` is jaccard or cosine. Blocks take about `block_bytes` of token numbers. Up to `threads`
-  // threads, the caller's included, number texts within a part of `memory_limit`.
+  // threads, the caller's included, number texts within a part of `memory_limit`. `by_rarity`: tokens get
+  // their weights by their rarity in all sets.
   WeightedInput(Measure measure, bool self_join, size_t block_bytes, int threads, size_t memory_limit,
-                MemoryCounter &memory);
+                MemoryCounter &memory, bool by_rarity = false);
 
   // Adds the next row of a side: a span of distinct integers, those of 32 bits ascending, or PackedTexts.
   // Each token has a weight.
   template <class Set>
   void add(Side side, const Set &set, std::span<const double> weights);
+  // The same in a join by rarity: any span of integers, or PackedTexts.
+  template <class Set>
+  void add(Side side, const Set &set);
+  // Says that so many more rows have the set of a left row (JoinEngine::add_copies).
+  void add_copies(uint32_t row, uint32_t copies);
 
   // Moves the sets into the file. From now on the numbering of tokens keeps to about `vocabulary_bytes`.
   void spill_to(SpillFile &file, size_t vocabulary_bytes);
@@ -59,12 +67,14 @@ class WeightedInput {
     for (WaitingWeights &waiting : waiting_) waiting.weights.release();
     return true;
   }
-  // Ends the input. Returns the ranks of the tokens.
+  // Ends the input. Returns the ranks of the tokens. In a join by rarity they now have their weights.
   Ranking take_ranking(size_t extra_bytes, WorkerPool &pool);
   // Returns the ranked sets of a side, block by block, and releases what was added. Sets without weight are
   // left out, unless every pair qualifies by the bounds.
   std::vector<WeightedBlock> take_sets(int side, const Ranking &ranking, const WeightedBounds &bounds,
                                        WorkerPool &pool);
+  // Forgets what tokens weigh by their rarity: all sets are taken.
+  void release_rarity() { rarity_.reset(); }
 
  private:
   // The weights of the sets of a RawBlock, in its order.
@@ -102,12 +112,15 @@ class WeightedInput {
                            const Ranking &ranking, const WeightedBounds &bounds, const StopFlag &stop) const;
 
   const Measure measure_;
+  const bool by_rarity_;
   const int threads_;
   const size_t memory_limit_;
   MemoryCounter &memory_;
   JoinTokens tokens_;
   RawSets sides_[2];
-  std::vector<WeightBlock> weights_[2];  // one for each block of a side
+  std::vector<WeightBlock> weights_[2];  // one for each block of a side; without weights if by rarity
+  Buffer<uint32_t> copies_;              // of each left row, up to the last one that has some
+  std::optional<TokenRarity> rarity_;
   WaitingWeights waiting_[2];
   SpillFile *file_ = nullptr;
   size_t vocabulary_bytes_ = 0;

@@ -62,10 +62,11 @@ class WeightedJoin final : public JoinEngine {
         device_(spec.device, join_backend),
         rows_(spec.self_join),
         input_(spec.measure, spec.self_join, block_bytes(spec), thread_count(spec.threads), spec.memory_limit,
-               memory_) {}
+               memory_, spec.by_rarity) {}
   ~WeightedJoin() override { thread_.end(); }
 
   void add(Side side, const SetSlice &rows) override;
+  void add_copies(uint32_t row, uint32_t copies) override;
   bool wants_spill_file() const override {
     return !file_ && !thread_.is_open() && peak_.bytes() > spec_.memory_limit;
   }
@@ -119,9 +120,19 @@ class WeightedJoin final : public JoinEngine {
 
 void WeightedJoin::add(Side side, const SetSlice &rows) {
   rows_.add(side, rows, thread_.is_open());
-  for_each_weighted_set(
-      rows, [&](const auto &set, std::span<const double> weights) { input_.add(side, set, weights); });
+  if (spec_.by_rarity) {
+    refuse_weights(rows);
+    for_each_set(rows, [&](const auto &set) { input_.add(side, set); });
+  } else {
+    for_each_weighted_set(
+        rows, [&](const auto &set, std::span<const double> weights) { input_.add(side, set, weights); });
+  }
   if (!file_) estimate_peak();
+}
+
+void WeightedJoin::add_copies(uint32_t row, uint32_t copies) {
+  if (!spec_.by_rarity) return JoinEngine::add_copies(row, copies);
+  input_.add_copies(row, copies);
 }
 
 // Returns about the bytes that the join of the sets so far takes without a file: `ranking` while their
@@ -130,6 +141,7 @@ size_t WeightedJoin::peak_in_memory(uint64_t distinct, size_t ranking) const {
   const uint64_t tokens = input_.tokens(0) + input_.tokens(1);
   const uint64_t sets = uint64_t{input_.rows(0)} + input_.rows(1);
   const size_t ranked = WeightedSets::bytes(input_.format(), sets, tokens);
+  if (spec_.by_rarity) ranking += distinct * sizeof(uint32_t);
   const size_t ordering = 2 * ranked + sets * ordered_bytes + distinct * sizeof(uint32_t);
   const size_t searching = ranked + WeightedIndex::bytes(tokens, distinct) +
                            WeightedSearch::bytes(sets) * static_cast<size_t>(thread_count(spec_.threads));
@@ -182,6 +194,7 @@ void WeightedJoin::join(WorkerPool &pool) {
   Blocks probe_blocks;
   if (!spec_.self_join) probe_blocks = input_.take_sets(1 - index_side, ranking, bounds, pool);
   ranking.rank_of.release();
+  input_.release_rarity();
   std::optional<WantedPairs> demand;
   if (spec_.done_rows != nullptr)
     demand.emplace(*spec_.done_rows, spec_.self_join, false, input_.rows(0), memory_);

@@ -76,7 +76,10 @@ size_t number_of_name(const char *name, std::span<const std::string_view> names,
 
 namespace {
 
-constexpr RowMeasure weighted_measures[] = {{Measure::jaccard, true}, {Measure::cosine, true}};
+constexpr RowMeasure weighted_measures[] = {{Measure::jaccard, true},
+                                            {Measure::cosine, true},
+                                            {Measure::jaccard, true, true},
+                                            {Measure::cosine, true, true}};
 
 void refuse_containment(const char *name, const char *function) {
   if (name != measure_name(Measure::containment)) return;
@@ -109,14 +112,29 @@ Measure symmetric_measure_by_name(const char *name, const char *function) {
 RowMeasure row_measure_by_name(const char *name, const char *function) {
   return row_measure(name, std::size(measure_names), function,
                      "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, containment, "
-                     "weighted_jaccard and weighted_cosine.");
+                     "weighted_jaccard, weighted_cosine, idf_jaccard and idf_cosine.");
 }
 
 RowMeasure symmetric_row_measure_by_name(const char *name, const char *function) {
   refuse_containment(name, function);
-  return row_measure(name, symmetric_measures, function,
-                     "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, weighted_jaccard "
-                     "and weighted_cosine.");
+  return row_measure(
+      name, symmetric_measures, function,
+      "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, weighted_jaccard, "
+      "weighted_cosine, idf_jaccard and idf_cosine.");
+}
+
+RowMeasure lasting_row_measure_by_name(const char *name, const char *function) {
+  refuse_containment(name, function);
+  const RowMeasure measure =
+      row_measure(name, symmetric_measures, function,
+                  "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, "
+                  "weighted_jaccard and weighted_cosine.");
+  if (measure.by_rarity)
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: by the measure %s, a new row changes how similar others are", function, name),
+                    errhint("Keep weights in a column, as idf gives them, and use %s.",
+                            row_measure_name({measure.measure, true}))));
+  return measure;
 }
 
 const char *measure_function(Measure measure) {
@@ -133,6 +151,7 @@ const char *weighted_function(Measure measure) {
 
 const char *row_measure_name(RowMeasure measure) {
   if (!measure.weighted) return measure_name(measure.measure).data();
+  if (measure.by_rarity) return measure.measure == Measure::cosine ? "idf_cosine" : "idf_jaccard";
   return measure.measure == Measure::cosine ? "weighted_cosine" : "weighted_jaccard";
 }
 

@@ -56,8 +56,12 @@ Measure symmetric_measure_by_name(const char *name, const char *function);
 
 // A measure for the rows of queries.
 struct RowMeasure {
-  Measure measure;  // `jaccard` or `cosine` where weighted
-  bool weighted;    // rows have weights beside their sets
+  Measure measure;         // `jaccard` or `cosine` where weighted
+  bool weighted;           // tokens have weights
+  bool by_rarity = false;  // which come from all sets of the call (core/base/weight.hpp), not from its rows
+
+  // Returns whether rows have weights beside their sets.
+  bool has_weights_in_rows() const { return weighted && !by_rarity; }
 };
 
 // Returns the name of the measure as users know it.
@@ -69,6 +73,9 @@ RowMeasure row_measure_by_name(const char *name, const char *function);
 
 // As row_measure_by_name(), of the measures for which the order of two sets does not matter.
 RowMeasure symmetric_row_measure_by_name(const char *name, const char *function);
+
+// As that, of the measures by which two rows stay as similar when others come: not those by rarity.
+RowMeasure lasting_row_measure_by_name(const char *name, const char *function);
 
 // As check_similarity() above.
 void check_similarity(double value, const RowMeasure &measure, const char *function,

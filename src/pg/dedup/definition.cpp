@@ -203,7 +203,7 @@ bool DedupDefinition::has_weights() const {
 }
 
 RowMeasure measure_of(const DedupDefinition &definition, const char *function) {
-  const RowMeasure measure = symmetric_row_measure_by_name(definition.measure, function);
+  const RowMeasure measure = lasting_row_measure_by_name(definition.measure, function);
   check_similarity(definition.threshold, measure, function);
   return measure;
 }

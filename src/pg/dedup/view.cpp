@@ -321,7 +321,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_create_dedup_view);
 Datum simjoin_create_dedup_view(PG_FUNCTION_ARGS) {
   constexpr const char *function = "create_dedup_view";
-  const RowMeasure measure = symmetric_row_measure_by_name(string_argument(fcinfo, Arg_measure), function);
+  const RowMeasure measure = lasting_row_measure_by_name(string_argument(fcinfo, Arg_measure), function);
   check_similarity(PG_GETARG_FLOAT8(Arg_threshold), measure, function);
   const GroupingOptions options =
       grouping_options(string_argument(fcinfo, Arg_method), string_argument(fcinfo, Arg_keep),

@@ -43,6 +43,7 @@ void create_function_engine(FunctionJoin *join, double threshold) {
   join->threshold = threshold;
   JoinSpec spec = spec_from_settings(join->measure.measure, threshold, memory_limit_of(join->context));
   spec.self_join = join->right_side == Side::left;
+  spec.by_rarity = join->measure.by_rarity;
   join->engine = create_engine(spec, join->measure.weighted, join->context, join->function);
 }
 
@@ -51,7 +52,7 @@ QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers
   const bool right = side == Side::right;
   return read_rows(query, {join->function, join->engine, &join->spill_file, side, join->context,
                            right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key,
-                           join->tokenizer, numbers, join->measure.weighted, sample, equal});
+                           join->tokenizer, numbers, join->measure.has_weights_in_rows(), sample, equal});
 }
 
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query,

@@ -35,20 +35,19 @@ void number_terms(TermTable *table, const SetView &set, Take &&take) {
   }
 }
 
+// Returns a term as a value of the type of tokens.
+inline Datum term_datum(const TermTable &table, TokenType type, uint32_t id) {
+  if (type == TokenType::int8) return Int64GetDatum(table.value(id));
+  if (type == TokenType::int4) return Int32GetDatum(static_cast<int32>(table.value(id)));
+  const std::string_view text = table.text(id);
+  return PointerGetDatum(cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
+}
+
 // Returns an array of `count` terms. id_at(i) returns the id of the i-th.
 template <class IdAt>
 ArrayType *make_term_array(const TermTable &table, TokenType type, size_t count, IdAt &&id_at) {
   auto *terms = allocate<Datum>(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (type == TokenType::text) {
-      const std::string_view text = table.text(id_at(i));
-      terms[i] = PointerGetDatum(cstring_to_text_with_len(text.data(), static_cast<int>(text.size())));
-    } else if (type == TokenType::int8) {
-      terms[i] = Int64GetDatum(table.value(id_at(i)));
-    } else {
-      terms[i] = Int32GetDatum(static_cast<int32>(table.value(id_at(i))));
-    }
-  }
+  for (size_t i = 0; i < count; ++i) terms[i] = term_datum(table, type, id_at(i));
   return construct_token_array(terms, count, type);
 }
 
