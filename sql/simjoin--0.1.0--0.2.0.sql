@@ -285,6 +285,25 @@ SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION connected_components(text, anyelement, text) IS
 'connected_components for nodes of the type of key, as in key => NULL::uuid';
 
+CREATE FUNCTION group_path(pairs text, from_id anycompatible, to_id anycompatible)
+RETURNS TABLE (step int, a anycompatible, b anycompatible, similarity float8)
+AS 'MODULE_PATHNAME', 'simjoin_group_path' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION group_path(text, anycompatible, anycompatible) IS
+'the pairs of a query that connect two ids by the path whose weakest pair is the strongest, the weakest pair first';
+
+CREATE FUNCTION weakest_links(pairs text)
+RETURNS TABLE (group_id bigint, rows bigint, a bigint, b bigint, similarity float8, rows_at_a bigint)
+AS 'MODULE_PATHNAME', 'simjoin_weakest_links' LANGUAGE C STABLE STRICT COST 100000
+SUPPORT simjoin_query_support;
+CREATE FUNCTION weakest_links(pairs text, key anyelement)
+RETURNS TABLE (group_id anyelement, rows bigint, a anyelement, b anyelement, similarity float8, rows_at_a bigint)
+AS 'MODULE_PATHNAME', 'simjoin_weakest_links' LANGUAGE C STABLE COST 100000
+SUPPORT simjoin_query_support;
+COMMENT ON FUNCTION weakest_links(text) IS
+'each group that the pairs of a query form, with the weakest pair that it hangs on';
+COMMENT ON FUNCTION weakest_links(text, anyelement) IS 'weakest_links for ids of the type of key, as in key => NULL::uuid';
+
 CREATE FUNCTION pagerank(edges text, damping float8, key anyelement, directed bool DEFAULT true,
                          tolerance float8 DEFAULT 1e-9, coupons int DEFAULT 100, seed int8 DEFAULT 1,
                          nodes text DEFAULT NULL, method text DEFAULT 'power')

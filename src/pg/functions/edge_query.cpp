@@ -52,10 +52,13 @@ bool has_nodes(TupleDesc columns, int nodes, std::initializer_list<ColumnKind> o
 }
 
 // Returns the hint of an error about the columns of a query.
-const char *hint_for_nodes(TupleDesc columns, const RowKeys *keys, const char *otherwise) {
+const char *hint_for_nodes(TupleDesc columns, const RowKeys *keys, const char *otherwise, bool own = false) {
   if (keys != nullptr || columns->natts == 0 ||
       is_of_kind(TupleDescAttr(columns, 0)->atttypid, ColumnKind::number))
     return otherwise;
+  if (own)
+    return psprintf("Give the ids of the call that type, as in $1::%s.",
+                    format_type_be(TupleDescAttr(columns, 0)->atttypid));
   return psprintf("Tell the type of the nodes by the argument key, as in key => NULL::%s.",
                   format_type_be(TupleDescAttr(columns, 0)->atttypid));
 }
@@ -68,13 +71,24 @@ struct EdgeReader {
   RowKeys *keys;
   EdgeSink *sink;         // of integers
   WaitingGraph *waiting;  // of keys, or nullptr
+  bool need_weights;
+  bool own_nodes;  // the call has nodes of its own
   bool weighted;
 };
 
 void EdgeReader::start(TupleDesc columns) {
   const bool has_weights = has_nodes(columns, 2, {ColumnKind::number}, keys);
   weighted = has_weights && sink->takes_weights();
-  if (has_weights || has_nodes(columns, 2, {}, keys)) return;
+  if (has_weights || (!need_weights && has_nodes(columns, 2, {}, keys))) return;
+  if (need_weights)
+    raise_columns(
+        columns, function,
+        keys == nullptr
+            ? "a query for pairs must return two ids (smallint, integer or bigint) and a similarity "
+              "(a number)"
+            : "a query for pairs must return two ids and a similarity (a number)",
+        hint_for_nodes(columns, keys, "Name the columns, as in SELECT a, b, similarity FROM pairs.",
+                       own_nodes));
   raise_columns(columns, function,
                 keys == nullptr
                     ? "a query for edges must return two nodes (smallint, integer or bigint), and may "
@@ -119,6 +133,12 @@ void NodeReader::take(const QueryRow &row) {
   ++waiting->nodes;
 }
 
+void take_own_node(Datum node, RowKeys *keys, EdgeSink *sink, WaitingGraph *waiting) {
+  if (waiting == nullptr) return add_node(sink, DatumGetInt64(node));
+  add_key(keys, node);
+  ++waiting->nodes;
+}
+
 // Hands edges and nodes to the sink, by the numbers of their keys.
 void hand_over(WaitingGraph *waiting, RowKeys *keys, EdgeSink *sink) {
   call_cpp([&] { waiting->numbers.resize(2 * waiting->edges + waiting->nodes); });
@@ -139,10 +159,12 @@ void read_graph(const GraphQueries &queries, RowKeys *keys, EdgeSink *sink, Memo
                 MemoryContext context) {
   WaitingGraph *waiting = nullptr;
   if (!are_integers(keys)) waiting = own(context, [&] { return std::make_unique<WaitingGraph>(*memory); });
-  EdgeReader edges = {queries.function, keys, sink, waiting, false};
+  EdgeReader edges = {queries.function,           keys, sink, waiting, queries.need_weights,
+                      queries.own_node_count > 0, false};
   read_watched_query(queries.edges, &edges, queries.function, context);
   NodeReader nodes = {queries.function, keys, sink, waiting};
   if (queries.nodes != nullptr) read_watched_query(queries.nodes, &nodes, queries.function, context);
+  for (int i = 0; i < queries.own_node_count; ++i) take_own_node(queries.own_nodes[i], keys, sink, waiting);
   if (waiting != nullptr) hand_over(waiting, keys, sink);
 }
 

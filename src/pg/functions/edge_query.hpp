@@ -27,6 +27,10 @@ struct GraphQueries {
   const char *function;
   const char *edges;
   const char *nodes;  // NULL where the graph has no other nodes
+  bool need_weights = false;
+  // Nodes of the call's own, after all others: of the type of the keys, or bigint.
+  const Datum *own_nodes = nullptr;
+  int own_node_count = 0;
 };
 
 // Runs the queries with the caller's rights and snapshot, and hands each row over. Nodes are integers where

@@ -1,5 +1,9 @@
 #include "pg/functions/graph_computation.hpp"
 
+extern "C" {
+#include "utils/memutils.h"
+}
+
 #include "core/base/memory_shares.hpp"
 #include "pg/computation/watch.hpp"
 
@@ -13,6 +17,20 @@ void GraphComputation::leave_room_for_keys() {
   const size_t limit = memory.limit();
   memory.set_limit(limit - 2 * key_share(limit),
                    {"the graph needs", "leave edges out", " that its keys leave"});
+}
+
+MemoryContext create_graph_context() {
+  MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
+  give_up_at_conflict(context);
+  return context;
+}
+
+RowKeys *read_graph_of(const GraphCall &call, EdgeSink *sink, GraphComputation *work, MemoryContext context) {
+  watch_graph(work, context, call.queries.function);
+  RowKeys *keys = create_row_keys(call.key, KeyNumbers::shared, call.queries.function, context);
+  if (!are_integers(keys)) work->leave_room_for_keys();
+  read_graph(call.queries, keys, sink, &work->memory, context);
+  return keys;
 }
 
 void watch_graph(const GraphComputation *graph, MemoryContext context, const char *function) {

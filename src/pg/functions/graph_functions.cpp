@@ -54,20 +54,6 @@ double rows_of(const EdgeList &edges) {
   return static_cast<double>(edges.size() + edges.lone().size());
 }
 
-// Takes edges for an EdgeList.
-class ListSink : public EdgeSink {
- public:
-  explicit ListSink(EdgeList *edges) : edges_(edges) {}
-
-  void add_edge(int64 from, int64 to) override { edges_->add_edge(from, to); }
-  void add_node(int64 node) override { edges_->add_node(node); }
-  bool takes_weights() const override { return true; }
-  void add_weighted_edge(int64 from, int64 to, double weight) override { edges_->add_edge(from, to, weight); }
-
- private:
-  EdgeList *edges_;
-};
-
 // Takes edges for components. Edges that are held back for a GPU are joined once they are many.
 class ComponentSink : public EdgeSink {
  public:
@@ -93,37 +79,10 @@ class ComponentSink : public EdgeSink {
   MemoryContext context_;  // of the work
 };
 
-MemoryContext create_graph_context() {
-  MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "graph", ALLOCSET_DEFAULT_SIZES);
-  give_up_at_conflict(context);
-  return context;
-}
-
-template <class Work>
-Work *create_work(MemoryContext context) {
-  const size_t limit = memory_limit_of(context);
-  return own(context, [limit] { return std::make_unique<Work>(limit); });
-}
-
-// A call of a function of this file.
-struct GraphCall {
-  GraphQueries queries;
-  KeyArgument key;
-};
-
 // Returns the call of a function. Nodes are of the type of its key, or integers.
 GraphCall call_with(const NamedArguments &arguments, const char *function) {
   return {{function, arguments.string("edges"), arguments.optional_string("nodes")},
           {"key", arguments.has("key") ? arguments.type("key") : InvalidOid}};
-}
-
-// Reads the graph of the call. Returns its keys, or nullptr where nodes are returned as bigint.
-RowKeys *read_graph_of(const GraphCall &call, EdgeSink *sink, GraphComputation *work, MemoryContext context) {
-  watch_graph(work, context, call.queries.function);
-  RowKeys *keys = create_row_keys(call.key, KeyNumbers::shared, call.queries.function, context);
-  if (!are_integers(keys)) work->leave_room_for_keys();
-  read_graph(call.queries, keys, sink, &work->memory, context);
-  return keys;
 }
 
 // Returns what the arguments of a call ask for.
@@ -149,7 +108,7 @@ PageRankSpec pagerank_arguments(const NamedArguments &arguments, const char *fun
 // Returns the components of the call's graph.
 void return_components(const GraphCall &call, ResultRows *result) {
   MemoryContext context = create_graph_context();
-  auto *work = create_work<ComponentsWork>(context);
+  auto *work = create_graph_work<ComponentsWork>(context);
   ComponentSink sink(work, context);
   RowKeys *keys = read_graph_of(call, &sink, work, context);
   note_work(context);
@@ -168,7 +127,7 @@ void return_components(const GraphCall &call, ResultRows *result) {
 // Returns the ranks of the call's nodes.
 void return_ranks(const GraphCall &call, const PageRankSpec &spec, ResultRows *result) {
   MemoryContext context = create_graph_context();
-  auto *work = create_work<PageRankWork>(context);
+  auto *work = create_graph_work<PageRankWork>(context);
   work->spec = spec;
   ListSink sink(&work->edges);
   RowKeys *keys = read_graph_of(call, &sink, work, context);
@@ -208,7 +167,7 @@ FoundSubgraph find_densest(const NamedArguments &arguments, const char *function
     raise_argument(function, "method", quote_literal_cstr(name),
                    "The methods are auto, bilinear and greedy.");
   MemoryContext context = create_graph_context();
-  auto *work = create_work<DensestWork>(context);
+  auto *work = create_graph_work<DensestWork>(context);
   work->k = static_cast<uint32_t>(k);
   work->method = static_cast<DensestMethod>(method);
   ListSink sink(&work->edges);
