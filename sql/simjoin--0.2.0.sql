@@ -1128,6 +1128,21 @@ COMMENT ON FUNCTION idf_weights(int4[], regclass) IS 'the weights that a table o
 COMMENT ON FUNCTION idf_weights(int8[], regclass) IS 'the weights that a table of token_weights() gives the tokens, in their order';
 COMMENT ON FUNCTION idf_weights(text[], regclass) IS 'the weights that a table of token_weights() gives the tokens, in their order';
 
+CREATE FUNCTION similarity_explain(a text, b text, tokens tokenizer)
+RETURNS TABLE (token text, hash bigint, side text, a_places int[], b_places int[], a_weight float8, b_weight float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_explain' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10000 ROWS 50;
+CREATE FUNCTION similarity_explain(a anyarray, b anyarray)
+RETURNS TABLE (token text, hash bigint, side text, a_places int[], b_places int[], a_weight float8, b_weight float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_explain' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000 ROWS 50;
+CREATE FUNCTION similarity_explain(a anyarray, a_weights float4[], b anyarray, b_weights float4[])
+RETURNS TABLE (token text, hash bigint, side text, a_places int[], b_places int[], a_weight float8, b_weight float8)
+AS 'MODULE_PATHNAME', 'simjoin_similarity_explain' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000 ROWS 50;
+COMMENT ON FUNCTION similarity_explain(text, text, tokenizer) IS
+'the tokens that two texts share, and those that one of them has alone, with their places in the texts';
+COMMENT ON FUNCTION similarity_explain(anyarray, anyarray) IS
+'the tokens that two sets share, and those that one of them has alone, with their places in the arrays';
+COMMENT ON FUNCTION similarity_explain(anyarray, float4[], anyarray, float4[]) IS 'similarity_explain for sets with weights';
+
 -- The arguments before merge have no defaults, so that a call of the functions without it is never one of these. A key that is
 -- given by its place is taken for merge; so these functions see NULL, and refuse it.
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int DEFAULT 20, batch int DEFAULT 1)

@@ -185,4 +185,5 @@ SELECT create_dedup_view('by_rarity', 'SELECT 1, ARRAY[1]', 0.5, 'idf_jaccard');
 SELECT * FROM group_path('VALUES (100000, 1, 0.5), (100000, 2, 0.5)', 1::smallint, 2::smallint);
 SELECT * FROM group_path('SELECT 1, 2, 0.5', 'a', 'b');
 SELECT * FROM weakest_links('SELECT 1, 2');
+SELECT * FROM similarity_explain(repeat('a', 1048577), '', 'shingles(3)');
 DROP TABLE weights_of_tokens;

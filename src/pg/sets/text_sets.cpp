@@ -56,21 +56,22 @@ size_t part_length(const char *text, size_t length) {
   return length;
 }
 
-// Returns the text in UTF-8, so that equal texts have equal shingles in databases of different encodings.
-// (SQL_ASCII says nothing about its bytes: they are kept.)
+}  // namespace
+
 std::string_view in_utf8(char *text, size_t length) {
   if (GetDatabaseEncoding() == PG_SQL_ASCII) return {text, length};
   char *converted = pg_server_to_any(text, static_cast<int>(length), PG_UTF8);
   return converted == text ? std::string_view(text, length) : converted;
 }
 
-// Returns the text in lower case, by the collation's rules, and in UTF-8.
 std::string_view normalized_text(const char *text, size_t length, Oid collation) {
   char *lower = str_tolower(text, length, collation);
   const std::string_view converted = in_utf8(lower, std::strlen(lower));
   if (converted.data() != lower) pfree(lower);
   return converted;
 }
+
+namespace {
 
 // Hashes what the shingler is fed with.
 template <class T>

@@ -221,6 +221,11 @@ TokenType token_type_of(const SetMaker &maker) {
   return maker.tokenizer.wide ? TokenType::int8 : TokenType::int4;
 }
 
+const Tokenizer &tokenizer_of(const SetMaker &maker, Oid *configuration) {
+  *configuration = maker.configuration;
+  return maker.tokenizer;
+}
+
 Datum make_set(const SetMaker &maker, Datum value) {
   if (maker.of_lexemes) return DirectFunctionCall1(tsvector_to_array, value);
   if (maker.blank_padded) value = DirectFunctionCall1(rtrim1, value);

@@ -9,6 +9,10 @@ extern "C" {
 
 #include "pg/sets/set_codec.hpp"
 
+namespace simjoin {
+struct Tokenizer;
+}
+
 namespace simjoin::pg {
 
 // How a value becomes a set.
@@ -39,6 +43,9 @@ TokenType token_type_of(const SetMaker &maker);
 
 // Returns the set of a value as an array in the current memory context.
 Datum make_set(const SetMaker &maker, Datum value);
+
+// Returns the maker's tokenizer, of texts; `configuration` is that of words.
+const Tokenizer &tokenizer_of(const SetMaker &maker, Oid *configuration);
 
 // Returns a call of SQL functions that gives the same set for the text. `schema` is that of the extension,
 // and `tokenizer_type` its type tokenizer. Returns NULL where it lacks a function, or the current user may
