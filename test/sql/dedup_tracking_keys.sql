@@ -156,7 +156,7 @@ INSERT INTO chain VALUES ('new', 0, '{1,2,3,4,5,6,7,8,9,11}');
 SELECT new_rows, removed_rows, new_pairs FROM refresh_dedup_view('of_smallest_id');
 SELECT new_rows, removed_rows, new_pairs FROM refresh_dedup_view('of_first_row');
 SELECT keep, (SELECT count(*) FROM duplicate_groups('SELECT id, tokens FROM chain ORDER BY place', 0.8, key => NULL::text, keep => keep, max_group_share => 1) d
-  WHERE d::text NOT IN (SELECT v::text FROM of_smallest_id v UNION ALL SELECT v::text FROM of_first_row v)) AS differences FROM unnest('{smallest_id,first_row}'::text[]) keep;
+  WHERE d::text NOT IN (SELECT ROW(id, group_id, is_representative, similarity)::text FROM of_smallest_id UNION ALL SELECT ROW(id, group_id, is_representative, similarity)::text FROM of_first_row)) AS differences FROM unnest('{smallest_id,first_row}'::text[]) keep;
 SELECT count(*), count(DISTINCT id), count(DISTINCT group_id) FROM of_first_row;
 -- Notes of keys that take too much memory are not fetched.
 INSERT INTO chain VALUES (repeat('x', 100000), 1, '{-1}');
