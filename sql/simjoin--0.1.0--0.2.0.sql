@@ -271,12 +271,12 @@ COMMENT ON FUNCTION similarity_neighbors(text, text, int, float8, anyelement, an
 
 CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, method text DEFAULT 'components',
                                  keep text DEFAULT 'smallest_id', max_group_share float8 DEFAULT 0.1,
-                                 measure text DEFAULT 'jaccard')
+                                 measure text DEFAULT 'jaccard', verdicts text DEFAULT NULL)
 RETURNS TABLE (id anyelement, group_id anyelement, is_representative bool, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
-COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, text, text, float8, text) IS
-'duplicate_groups for ids of the type of key, as in key => NULL::uuid';
+COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, text, text, float8, text, text) IS
+'duplicate_groups for ids of the type of key, as in key => NULL::uuid, and with verdicts (a, b, same or different) of another query, which bind';
 
 CREATE FUNCTION connected_components(edges text, key anyelement, nodes text DEFAULT NULL)
 RETURNS TABLE (component anyelement, node anyelement)
@@ -546,13 +546,13 @@ SUPPORT simjoin_query_support;
 -- The order of the last arguments keeps calls of six arguments without types unique.
 CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, tokens tokenizer, method text DEFAULT 'components',
                                  max_group_share float8 DEFAULT 0.1, keep text DEFAULT 'smallest_id',
-                                 measure text DEFAULT 'jaccard')
+                                 measure text DEFAULT 'jaccard', verdicts text DEFAULT NULL)
 RETURNS TABLE (id anyelement, group_id anyelement, is_representative bool, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION duplicate_groups(text, float8, tokenizer, text, text, float8, text) IS
 'duplicate_groups for a query of texts, as in tokens => ''shingles(5)''';
-COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, tokenizer, text, float8, text, text) IS
+COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, tokenizer, text, float8, text, text, text) IS
 'duplicate_groups for a query of texts, and for ids of the type of key';
 
 -- Ids of any type in the functions whose other optional arguments are no texts. There the key stands behind all arguments of the

@@ -678,7 +678,7 @@ AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE STRICT COST 1
 SUPPORT simjoin_query_support;
 CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, method text DEFAULT 'components',
                                  keep text DEFAULT 'smallest_id', max_group_share float8 DEFAULT 0.1,
-                                 measure text DEFAULT 'jaccard')
+                                 measure text DEFAULT 'jaccard', verdicts text DEFAULT NULL)
 RETURNS TABLE (id anyelement, group_id anyelement, is_representative bool, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
@@ -690,17 +690,17 @@ AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE STRICT COST 1
 SUPPORT simjoin_query_support;
 CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, tokens tokenizer, method text DEFAULT 'components',
                                  max_group_share float8 DEFAULT 0.1, keep text DEFAULT 'smallest_id',
-                                 measure text DEFAULT 'jaccard')
+                                 measure text DEFAULT 'jaccard', verdicts text DEFAULT NULL)
 RETURNS TABLE (id anyelement, group_id anyelement, is_representative bool, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION duplicate_groups(text, float8, text, text, text, float8) IS
 'each row of a query (id bigint, tokens set) with its group of duplicates, which is named for its one representative; methods: components, star, best_link';
-COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, text, text, float8, text) IS
-'duplicate_groups for ids of the type of key, as in key => NULL::uuid';
+COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, text, text, float8, text, text) IS
+'duplicate_groups for ids of the type of key, as in key => NULL::uuid, and with verdicts (a, b, same or different) of another query, which bind';
 COMMENT ON FUNCTION duplicate_groups(text, float8, tokenizer, text, text, float8, text) IS
 'duplicate_groups for a query of texts, as in tokens => ''shingles(5)''';
-COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, tokenizer, text, float8, text, text) IS
+COMMENT ON FUNCTION duplicate_groups(text, float8, anyelement, tokenizer, text, float8, text, text, text) IS
 'duplicate_groups for a query of texts, and for ids of the type of key';
 
 -- The queries of dedup views, which can only be called by these. They update the tables beside the view. Of views whose ids are no

@@ -154,6 +154,10 @@ RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, 
   grouping->context = context;
   grouping->work = work;
   call_cpp([&] {
+    if (options.judged) {
+      work->judged.emplace(places, static_cast<uint32_t>(rows), work->memory);
+      return;
+    }
     work->grouper.emplace(options.grouping, places, static_cast<uint32_t>(rows), work->memory,
                           work->copies ? work->copies->families() : SetFamilies{});
   });
@@ -162,8 +166,9 @@ RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, 
 
 void form_groups(RowGrouping *grouping, size_t all_rows) {
   GroupingWork *work = grouping->work;
-  run_interruptibly(grouping->context,
-                    [work](WorkerPool &pool) { work->result.emplace(work->grouper->groups(pool)); });
+  run_interruptibly(grouping->context, [work](WorkerPool &pool) {
+    work->result.emplace(work->judged ? work->judged->groups(pool) : work->grouper->groups(pool));
+  });
   report_large_groups(*grouping, *work->result, all_rows);
 }
 
@@ -171,11 +176,12 @@ GroupRow group_row(const RowGrouping &grouping, size_t row) {
   const DuplicateGroups &groups = *grouping.work->result;
   const uint32_t representative = groups.representatives[row];
   const bool represents = representative == row;
+  const double similarity = groups.similarities[row];
   return {
       {key_at(grouping.keys, grouping.ids[row], 0), key_at(grouping.keys, grouping.ids[representative], 1),
-       BoolGetDatum(represents), represents ? Datum{0} : Float8GetDatum(groups.similarities[row]),
+       BoolGetDatum(represents), represents ? Datum{0} : Float8GetDatum(similarity),
        grouping.entities == nullptr ? Datum{0} : Int64GetDatum(grouping.entities[row])},
-      {false, false, false, represents, false}};
+      {false, false, false, represents || similarity < 0, false}};
 }
 
 void return_groups(const RowGrouping &grouping, ResultRows *result) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/dedup/duplicate_groups.hpp"
+#include "core/dedup/judged_groups.hpp"
 #include "pg/query/result_rows.hpp"
 #include "pg/query/row_keys.hpp"
 
@@ -16,6 +17,7 @@ struct GroupingOptions {
   Grouping grouping;
   bool keep_first_row;     // the first row in the query's order survives, else the one with the smallest id
   double max_group_share;  // a larger group is worth a NOTICE; with 1 no group is
+  bool judged = false;     // verdicts bind; the method is components
 };
 
 // Returns the options that these arguments name. Errors, naming `function`, where they are not valid.
@@ -28,8 +30,9 @@ struct GroupingWork {
   GroupingWork(Grouping method, size_t memory_limit);
 
   MemoryCounter memory;
-  std::optional<SetCopies> copies;  // set where copies of a set are not joined
-  std::optional<DuplicateGrouper> grouper;
+  std::optional<SetCopies> copies;          // set where copies of a set are not joined
+  std::optional<DuplicateGrouper> grouper;  // this or the next
+  std::optional<JudgedGrouper> judged;
   std::optional<DuplicateGroups> result;
 };
 
@@ -49,7 +52,8 @@ struct RowGrouping {
 };
 
 // Returns a grouping of the rows with these ids, which must outlive it as their keys must. The copies of
-// `work` are known already. The caller adds pairs to work->grouper, within call_cpp.
+// `work` are known already. The caller adds pairs to work->grouper, or pairs and verdicts to work->judged,
+// within call_cpp.
 RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
                             const char *function, MemoryContext context, RowKeys *keys = nullptr);
 

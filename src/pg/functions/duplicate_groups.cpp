@@ -1,6 +1,10 @@
 // Groups of duplicates among the rows of a query, as an SQL function.
 #include "pg/base/pg.hpp"
 
+extern "C" {
+#include "utils/builtins.h"
+}
+
 #include "core/base/memory_shares.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/computation_memory.hpp"
@@ -9,6 +13,7 @@
 #include "pg/computation/engine.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 #include "pg/functions/join_functions.hpp"
+#include "pg/functions/verdicts.hpp"
 #include "pg/query/query_source.hpp"
 
 namespace simjoin::pg {
@@ -24,10 +29,11 @@ struct GroupsCall {
   GroupingOptions options;
   KeyArgument key;
   const char *tokenizer;  // nullptr where the query returns sets
+  const char *verdicts;   // a query, or nullptr
 };
 
 // Returns a join of the rows of the query with themselves, fed with the sets that are not copies of earlier
-// ones.
+// ones. Where verdicts bind, it is fed with copies, too: a verdict may set them apart.
 FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **work) {
   FunctionJoin *join = create_function_join(groups_function, call.measure, true);
   join->left_key = call.key;
@@ -35,9 +41,12 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
   *work = create_grouping_work(call.options.grouping, join->context,
                                OidIsValid(call.key.type) && !is_id_type(call.key.type));
   const size_t limit = memory_limit_of(join->context);
-  SetCopies *copies = call_cpp([&] {
-    return &(*work)->copies.emplace(call.measure.measure, call.threshold, row_share(limit), (*work)->memory);
-  });
+  SetCopies *copies = nullptr;
+  if (!call.options.judged)
+    copies = call_cpp([&] {
+      return &(*work)->copies.emplace(call.measure.measure, call.threshold, row_share(limit),
+                                      (*work)->memory);
+    });
   create_function_engine(join, call.threshold);
   join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, copies);
   call_cpp([&] {
@@ -45,28 +54,45 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
     if (call.measure.by_rarity)
       copies->visit_copies([join](uint32_t row, uint32_t more) { join->engine->add_copies(row, more); });
   });
+  if (copies != nullptr) call_cpp([&] { copies->finish(); });
   check_distinct_ids(join->left, groups_function);
   return join;
 }
 
+void add_batch(const FunctionJoin &join, GroupingWork *work) {
+  const Batch &batch = *join.batch;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const double similarity = pair_similarity(join, i);
+    if (work->judged)
+      work->judged->add_pair(batch.left[i], batch.right[i], similarity);
+    else
+      work->grouper->add_pair(work->copies->joined_row(batch.left[i]),
+                              work->copies->joined_row(batch.right[i]), similarity);
+  }
+}
+
 void add_pairs(FunctionJoin *join, GroupingWork *work) {
-  while (next_batch(join->engine, &join->spill_file, join->batch))
-    call_cpp([&] {
-      const SetCopies &copies = *work->copies;
-      for (size_t i = 0; i < join->batch->size(); ++i)
-        work->grouper->add_pair(copies.joined_row(join->batch->left[i]),
-                                copies.joined_row(join->batch->right[i]), pair_similarity(*join, i));
-    });
+  while (next_batch(join->engine, &join->spill_file, join->batch)) call_cpp([&] { add_batch(*join, work); });
+}
+
+GroupingOptions options_of(const NamedArguments &arguments) {
+  GroupingOptions options = grouping_options(arguments.string("method"), arguments.string("keep"),
+                                             arguments.real("max_group_share"), groups_function);
+  options.judged = !arguments.is_null("verdicts");
+  if (options.judged && options.grouping != Grouping::components)
+    raise_argument(groups_function, "method", quote_literal_cstr(arguments.string("method")),
+                   "Verdicts bind groups of the method components only.");
+  return options;
 }
 
 GroupsCall call_with(const NamedArguments &arguments, const ResultRows &result) {
   return {arguments.string("query"),
           arguments.real("threshold"),
           symmetric_row_measure_by_name(arguments.string("measure"), groups_function),
-          grouping_options(arguments.string("method"), arguments.string("keep"),
-                           arguments.real("max_group_share"), groups_function),
+          options_of(arguments),
           key_argument(arguments, "key", result.column_type(0)),
-          arguments.optional_string("tokens")};
+          arguments.optional_string("tokens"),
+          arguments.optional_string("verdicts")};
 }
 
 }  // namespace
@@ -77,15 +103,17 @@ PG_FUNCTION_INFO_V1(simjoin_duplicate_groups);
 Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key"})) return 0;
+  if (arguments.any_null({"key", "verdicts"})) return 0;
   const GroupsCall call = call_with(arguments, result);
   check_similarity(call.threshold, call.measure, groups_function);
   GroupingWork *work;
   FunctionJoin *join = start_join_without_copies(call, &work);
   RowGrouping *grouping = start_grouping(call.options, work, join->left.ids.data(), join->left.count(),
                                          groups_function, join->context, join->left.keys);
+  if (call.options.judged) add_verdicts(call.verdicts, join->left, call.key, grouping);
   add_pairs(join, work);
   form_groups(grouping, grouping->rows);
+  if (call.options.judged) report_contradictions(*grouping);
   return_groups(*grouping, &result);
   end_join(join);
   return 0;
