@@ -49,12 +49,12 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
     });
   create_function_engine(join, call.threshold);
   join->left = read_side(join, Side::left, call.query, KeyNumbers::distinct, copies);
-  call_cpp([&] {
-    copies->finish();
-    if (call.measure.by_rarity)
-      copies->visit_copies([join](uint32_t row, uint32_t more) { join->engine->add_copies(row, more); });
-  });
-  if (copies != nullptr) call_cpp([&] { copies->finish(); });
+  if (copies != nullptr)
+    call_cpp([&] {
+      copies->finish();
+      if (call.measure.by_rarity)
+        copies->visit_copies([join](uint32_t row, uint32_t more) { join->engine->add_copies(row, more); });
+    });
   check_distinct_ids(join->left, groups_function);
   return join;
 }
