@@ -27,7 +27,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-constexpr const char *weights_function = "linkage_weights";
+constexpr const char *linkage_function = "linkage_weights";
 constexpr int most_thresholds = most_levels - 1;
 constexpr double least_weight = 0.01;  // of the highest level of a column that says something
 // They tell apart similarities of sets, which are low, as well as those of names by Jaro and Winkler.
@@ -62,7 +62,7 @@ struct Comparison {
   ereport(
       ERROR,
       (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-       errmsg("%s: the levels%s are not valid", weights_function,
+       errmsg("%s: the levels%s are not valid", linkage_function,
               name == nullptr ? "" : psprintf(" of \"%s\"", name)),
        errdetail("%s", detail),
        errhint("Give each column with similarities up to %d thresholds, as in '{\"name\": [0.7, 0.9, 1]}'.",
@@ -123,7 +123,7 @@ void ComparisonReader::start(TupleDesc given) {
   for (int i = 0; i < given->natts && valid; ++i)
     valid = is_comparison(getBaseType(TupleDescAttr(given, i)->atttypid));
   if (!valid)
-    raise_columns(given, weights_function,
+    raise_columns(given, linkage_function,
                   psprintf("a query of comparisons must return up to %d columns: similarities (numbers), "
                            "levels of agreement (integers) or equalities (boolean)",
                            most),
@@ -166,14 +166,14 @@ void check_comparison(const Comparison &column, double value) {
   if (!std::isfinite(value))
     ereport(ERROR,
             (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-             errmsg("%s: the similarity \"%s\" of a pair is %s", weights_function, column.name,
+             errmsg("%s: the similarity \"%s\" of a pair is %s", linkage_function, column.name,
                     psprintf("%g", value)),
              errhint("Similarities are finite. A missing value is NULL, as by NULLIF(similarity, 'NaN').")));
   if (column.kind == ComparisonKind::level && !(value >= 0 && value <= most_thresholds))
     ereport(
         ERROR,
         (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-         errmsg("%s: the level \"%s\" of a pair is %.0f", weights_function, column.name, value),
+         errmsg("%s: the level \"%s\" of a pair is %.0f", linkage_function, column.name, value),
          errhint("An integer is a level of agreement from 0 to %d. Leave out ids. Instead of a distance give "
                  "a similarity, as 1 / (1.0 + distance).",
                  most_thresholds)));
@@ -196,7 +196,7 @@ void ComparisonReader::take(const QueryRow &row) {
 
 // Shows the work, which belongs to the context, to other sessions. The context is its key.
 void watch_linkage(const LinkageWork *work, MemoryContext context) {
-  watch_computation(context, context, weights_function, work, [](const void *of) {
+  watch_computation(context, context, linkage_function, work, [](const void *of) {
     WatchFigures figures;
     figures.memory_peak = static_cast<const LinkageWork *>(of)->memory.peak();
     figures.device = "cpu";
@@ -208,13 +208,13 @@ void watch_linkage(const LinkageWork *work, MemoryContext context) {
 void report_doubts(const LinkageModel &model, const ComparisonReader &reader) {
   if (!model.converged)
     ereport(NOTICE,
-            (errmsg("%s: the probabilities still change after %zu steps", weights_function, model.steps),
+            (errmsg("%s: the probabilities still change after %zu steps", linkage_function, model.steps),
              errhint("Compare by fewer levels, or leave out a column that others imply.")));
   for (int i = 0; i < reader.count; ++i) {
     const ComparedColumn &column = model.columns[static_cast<size_t>(i)];
     if (!column.informative() || column.highest_seen().weight() > least_weight) continue;
     ereport(NOTICE,
-            (errmsg("%s: \"%s\" does not tell matches from other pairs", weights_function,
+            (errmsg("%s: \"%s\" does not tell matches from other pairs", linkage_function,
                     reader.columns[i].name),
              errhint("Leave it out. If it should, make pairs by other conditions, or compare by other "
                      "levels.")));
@@ -282,7 +282,7 @@ Datum simjoin_linkage_weights(PG_FUNCTION_ARGS) {
   auto *reader = static_cast<ComparisonReader *>(palloc0(sizeof(ComparisonReader)));
   reader->work = work;
   reader->levels = arguments.is_null("levels") ? nullptr : arguments.jsonb("levels");
-  read_watched_query(arguments.string("query"), reader, weights_function, context);
+  read_watched_query(arguments.string("query"), reader, linkage_function, context);
   note_work(context);
   run_interruptibly(context, [work](WorkerPool &pool) {
     const Buffer<ComparisonVector> vectors = work->counts->sorted(pool.stop());
