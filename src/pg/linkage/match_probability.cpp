@@ -12,7 +12,7 @@ extern "C" {
 #include <cmath>
 
 #include "core/linkage/comparisons.hpp"
-#include "pg/functions/comparison_values.hpp"
+#include "pg/linkage/comparison_values.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -20,7 +20,7 @@ extern "C" {
 #include "pg/base/named_arguments.hpp"
 #include "pg/computation/background.hpp"
 #include "pg/computation/watch.hpp"
-#include "pg/functions/comparison_values.hpp"
+#include "pg/linkage/comparison_values.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/query/result_rows.hpp"
 

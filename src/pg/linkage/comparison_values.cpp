@@ -1,4 +1,4 @@
-#include "pg/functions/comparison_values.hpp"
+#include "pg/linkage/comparison_values.hpp"
 
 extern "C" {
 #include "catalog/pg_type.h"
