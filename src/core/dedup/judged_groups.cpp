@@ -9,7 +9,7 @@
 namespace simjoin {
 namespace {
 
-constexpr double no_similarity = -1;
+constexpr double none_similar = -1;
 
 }  // namespace
 
@@ -105,7 +105,7 @@ DuplicateGroups JudgedGrouper::groups(WorkerPool &pool) {
   const auto rows = static_cast<uint32_t>(row_at_.size());
   DuplicateGroups result(memory_);
   result.similarities.resize(rows);
-  std::fill(result.similarities.begin(), result.similarities.end(), no_similarity);
+  std::fill(result.similarities.begin(), result.similarities.end(), none_similar);
   for (size_t i = 0; i < pairs_.size(); ++i) {
     stop.check_at(i);
     const RankedPair pair = BySimilarity::pair(pairs_[i]);
@@ -116,7 +116,7 @@ DuplicateGroups JudgedGrouper::groups(WorkerPool &pool) {
     // Pairs come by descending similarity: the first of a row is that with the most similar row of its group.
     for (const uint32_t place : {pair.left, pair.right}) {
       double &similarity = result.similarities[row_at_[place]];
-      if (similarity == no_similarity) similarity = pair.similarity;
+      if (similarity == none_similar) similarity = pair.similarity;
     }
   }
   result.representatives.resize(rows);
@@ -124,7 +124,7 @@ DuplicateGroups JudgedGrouper::groups(WorkerPool &pool) {
     stop.check_at(row);
     const uint32_t first = sets_.find(places_[row]);
     result.representatives[row] = row_at_[first];
-    if (first == places_[row]) result.similarities[row] = no_similarity;
+    if (first == places_[row]) result.similarities[row] = none_similar;
   }
   return result;
 }
