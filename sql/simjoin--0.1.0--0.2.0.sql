@@ -721,11 +721,11 @@ COMMENT ON FUNCTION token_weights(text, tokenizer) IS
 COMMENT ON FUNCTION token_weights(text, anyarray, tokenizer) IS 'token_weights for tokens of the type of kind';
 
 CREATE FUNCTION idf_weights(tokens int4[], weights regclass) RETURNS float4[]
-AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
+AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
 CREATE FUNCTION idf_weights(tokens int8[], weights regclass) RETURNS float4[]
-AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
+AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
 CREATE FUNCTION idf_weights(tokens text[], weights regclass) RETURNS float4[]
-AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL SAFE COST 1000;
+AS 'MODULE_PATHNAME', 'simjoin_idf_weights' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
 COMMENT ON FUNCTION idf_weights(int4[], regclass) IS 'the weights that a table of token_weights() gives the tokens, in their order';
 COMMENT ON FUNCTION idf_weights(int8[], regclass) IS 'the weights that a table of token_weights() gives the tokens, in their order';
 COMMENT ON FUNCTION idf_weights(text[], regclass) IS 'the weights that a table of token_weights() gives the tokens, in their order';

@@ -234,7 +234,6 @@ void GpuVerifier::serve() {
   try {
     OnDevice &on = *on_device_;
     on.device.make_current();
-    on.launches->open_window(on.sides[0], 0, on.sides[0].sets);
     while (std::unique_ptr<Chunk> chunk = next_chunk()) {
       verify(*chunk);
       const std::lock_guard lock(mutex_);
@@ -256,6 +255,11 @@ void GpuVerifier::serve() {
 void GpuVerifier::verify(const Chunk &chunk) {
   OnDevice &on = *on_device_;
   gpu::FilterLaunches &launches = *on.launches;
+  // The sets may be much longer than those of the chunk before. They are numbered by ascending size.
+  const auto [least, largest] =
+      std::minmax_element(chunk.pairs.data(), chunk.pairs.data() + chunk.count,
+                          [](const Candidate &a, const Candidate &b) { return a.probe < b.probe; });
+  launches.open_window(on.sides[0], least->probe, largest->probe + 1);
   launches.run(&*job_, chunk.count, static_cast<double>(launches.room()), [&](uint64_t begin, uint64_t end) {
     on.counters[0] = {};
     on.counters[0].candidates = end - begin;

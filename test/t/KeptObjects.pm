@@ -34,6 +34,7 @@ our $make = q{
 	SELECT create_dedup_view('tracked', 'SELECT id, tokens FROM texts', 0.7, max_group_share => 1, track_changes => true);
 	SELECT create_dedup_view('stars', 'SELECT id, tokens FROM texts ORDER BY body, id', 0.7, method => 'star',
 		keep => 'first_row', track_changes => true);
+	SELECT create_dedup_view('sharing', 'SELECT id, tokens FROM texts', 12, measure => 'overlap', max_group_share => 1, track_changes => true);
 	CREATE TABLE bags AS SELECT * FROM tf_idf('SELECT id, regexp_split_to_array(lower(body), ''\W+'') FROM texts', 12);
 	SELECT cluster_stream_create('stream');
 	SELECT count(*) FROM cluster_stream('stream', 'SELECT * FROM bags WHERE id <= 1000 ORDER BY id', 0.5, batch => 1024);
@@ -41,7 +42,7 @@ our $make = q{
 # Views that 0.1.0 made have no entities.
 our $contents = join(";\n",
 	(map { "SELECT '$_', count(*), md5(string_agg(ROW(id, group_id, is_representative, similarity)::text, E'\\n' ORDER BY id)) FROM $_" }
-	  qw(groups tracked stars)),
+	  qw(groups tracked stars sharing)),
 	(map { "SELECT '$_', count(*), md5(string_agg(t::text, E'\\n' ORDER BY t::text)) FROM $_ t" }
 	  qw(texts near near_by_setting stream bags)),
 	'SELECT count(*), count(DISTINCT t.id) FROM texts t JOIN texts s USING (signature)',
@@ -52,7 +53,7 @@ our $change = q{
 	DELETE FROM texts WHERE id % 50 = 2;
 };
 our $refresh = join(";\n",
-	(map { "SELECT '$_', new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('$_')" } qw(groups tracked stars)),
+	(map { "SELECT '$_', new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('$_')" } qw(groups tracked stars sharing)),
 	q{SELECT 'stream', count(*), md5(string_agg(c::text, ' ' ORDER BY id))
 	FROM cluster_stream('stream', 'SELECT * FROM bags WHERE id > 1000 ORDER BY id', 0.5) c});
 # Rows of the refreshed views that differ from groups of all rows.
@@ -62,6 +63,7 @@ our $differences = join(" UNION ALL ", map {
 	UNION ALL (SELECT * FROM (SELECT * FROM duplicate_groups($query) EXCEPT SELECT id, group_id, is_representative, similarity FROM $view) d)" }
 	[ 'groups', q{'SELECT id, tokens FROM texts', 0.7, max_group_share => 1} ],
 	[ 'tracked', q{'SELECT id, tokens FROM texts', 0.7, max_group_share => 1} ],
+	[ 'sharing', q{'SELECT id, tokens FROM texts', 12, measure => 'overlap', max_group_share => 1} ],
 	[ 'stars', q{'SELECT id, tokens FROM texts ORDER BY body, id', 0.7, method => 'star', keep => 'first_row'} ]);
 
 1;

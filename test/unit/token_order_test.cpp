@@ -327,7 +327,7 @@ TEST(IndexLookup, LooksEachTokenOfAnOverlapUpOnce) {
   std::vector<int32_t> set(90);
   std::iota(set.begin(), set.end(), 7);
   for (const int shared : {1, 2, 4}) {
-    TokenOrder order({}, Bounds(Measure::overlap, shared));
+    TokenOrder order = TokenOrder::by_prints({}, Bounds(Measure::overlap, shared));
     EXPECT_LE(lookup_of(order, set, Bounds(Measure::overlap, shared)).entries.size(), set.size());
   }
 }

@@ -79,10 +79,9 @@ std::vector<TokenCode> TokenCounts::most_frequent(size_t most) {
   return codes;
 }
 
-TokenOrder::TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds)
+TokenOrder::TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds, bool one_class)
     : bounds_(bounds), unused_bits_(unused_bits), slots_(std::bit_ceil(2 * frequent + 1)) {
-  // Sets that share a number of tokens are of all sizes, so classes would only multiply what is looked up.
-  const int64_t last = bounds.measure() == Measure::overlap ? 1 : largest_size;
+  const int64_t last = one_class ? 1 : largest_size;
   for (int64_t size = 1; size <= last; size = std::max(size + 1, size * class_growth / class_base)) {
     class_salts_.push_back(class_salt(class_sizes_.size()));
     class_sizes_.push_back(size);
@@ -90,13 +89,15 @@ TokenOrder::TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds)
 }
 
 TokenOrder::TokenOrder(std::span<const TokenCode> frequent, const Bounds &bounds)
-    : TokenOrder(frequent.size(), 0, bounds) {
+    : TokenOrder(frequent.size(), 0, bounds, false) {
   auto place = static_cast<uint32_t>(frequent.size());
   for (const TokenCode code : frequent) add_frequent(static_cast<uint32_t>(code), place--);
 }
 
 TokenOrder TokenOrder::by_prints(std::span<const FrequentToken> frequent, const Bounds &bounds) {
-  TokenOrder order(frequent.size(), 32 - token_print_bits, bounds);
+  // Sets that share a number of tokens are of all sizes, so classes would only multiply what is looked up.
+  const bool one_class = bounds.measure() == Measure::overlap;
+  TokenOrder order(frequent.size(), 32 - token_print_bits, bounds, one_class);
   for (const FrequentToken &token : frequent) order.add_frequent(token.print, token.place);
   return order;
 }

@@ -135,7 +135,7 @@ class TokenOrder {
   size_t find_partners(const SetPrefix &prefix, bool pairs);
   void look_for_one(std::span<const TokenKey> keys);
   void look_for_pairs(std::span<const TokenKey> keys);
-  TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds);
+  TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds, bool one_class);
   void add_frequent(uint32_t print, uint32_t place);
   size_t slot_of(uint32_t print) const;
   size_t class_of(int64_t size) const;

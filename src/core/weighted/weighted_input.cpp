@@ -54,10 +54,7 @@ template void WeightedInput::add(Side, const std::span<const int64_t> &);
 template void WeightedInput::add(Side, const PackedTexts &);
 
 void WeightedInput::add_copies(uint32_t row, uint32_t copies) {
-  if (copies_.size() <= row) {
-    copies_.reserve(size_t{row} + 1);
-    copies_.resize(size_t{row} + 1, 0);
-  }
+  while (copies_.size() <= row) copies_.push_back(0);
   copies_[row] += copies;
 }
 

@@ -207,12 +207,19 @@ bool same_numbers(const TransactionId *a, const TransactionId *b, size_t count) 
   return count == 0 || std::memcmp(a, b, count * sizeof(TransactionId)) == 0;
 }
 
+// Returns how many subtransactions a snapshot names. PostgreSQL's copy of one that could not hold them all has
+// a number, but no array, except during recovery.
+size_t named_subtransactions(Snapshot snapshot) {
+  const bool named = !snapshot->suboverflowed || snapshot->takenDuringRecovery;
+  return named ? static_cast<size_t>(snapshot->subxcnt) : 0;
+}
+
 // Returns whether the rows that two snapshots see are the same.
 bool see_the_same(Snapshot a, Snapshot b) {
   return a->xmin == b->xmin && a->xmax == b->xmax && a->curcid == b->curcid && a->xcnt == b->xcnt &&
          a->subxcnt == b->subxcnt && a->suboverflowed == b->suboverflowed &&
-         same_numbers(a->xip, b->xip, a->xcnt) &&
-         same_numbers(a->subxip, b->subxip, static_cast<size_t>(a->subxcnt));
+         a->takenDuringRecovery == b->takenDuringRecovery && same_numbers(a->xip, b->xip, a->xcnt) &&
+         same_numbers(a->subxip, b->subxip, named_subtransactions(a));
 }
 
 TransactionId *copy_of(const TransactionId *numbers, size_t count) {
@@ -226,7 +233,7 @@ Snapshot copy_of(Snapshot snapshot) {
   auto *copy = static_cast<Snapshot>(palloc0(sizeof(SnapshotData)));
   *copy = *snapshot;
   copy->xip = copy_of(snapshot->xip, snapshot->xcnt);
-  copy->subxip = copy_of(snapshot->subxip, static_cast<size_t>(snapshot->subxcnt));
+  copy->subxip = copy_of(snapshot->subxip, named_subtransactions(snapshot));
   return copy;
 }
 

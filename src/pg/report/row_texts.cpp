@@ -89,7 +89,12 @@ class TextReader {
     initStringInfo(&texts_);
   }
 
+  // The query runs once more, and may return other columns than before.
   void start(TupleDesc columns) {
+    if (columns->natts < 2)
+      ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                      errmsg("similarity_report: the query returns fewer columns than before"),
+                      errhint("Leave out functions that change settings.")));
     id_ = output_of(TupleDescAttr(columns, 0)->atttypid, false);
     value_ = output_of(TupleDescAttr(columns, 1)->atttypid, true);
     has_length_ = TupleDescAttr(columns, 1)->attlen == -1;
