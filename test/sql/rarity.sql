@@ -63,6 +63,14 @@ FROM duplicate_groups('SELECT i, CASE WHEN i < 500 THEN ''a name'' WHEN i = 500 
 WHERE id = 500;
 SELECT round(weighted_jaccard_similarity('{a,name,too}'::text[], ARRAY[a, n, t], '{a,name}'::text[], ARRAY[a, n])::numeric, 6) AS expected
 FROM (SELECT (ln(601.0 / 501) + 1)::real AS a, (ln(601.0 / 501) + 1)::real AS n, (ln(601.0 / 2) + 1)::real AS t) w;
+-- Two names with copies: the rows that are similar to them have the similarities of the join of all rows.
+CREATE TABLE families AS
+SELECT i AS id, CASE WHEN i <= 60 THEN 'a name' WHEN i = 61 THEN 'a name too' WHEN i <= 80 THEN 'b thing' WHEN i = 81 THEN 'b thing too' ELSE 'other ' || i END AS name
+FROM generate_series(1, 120) i;
+SELECT g.id, g.group_id, g.similarity = p.similarity AS same, round(g.similarity::numeric, 4) AS similarity
+FROM duplicate_groups('SELECT id, name FROM families', 0.2, tokens => 'alnum', measure => 'idf_jaccard', max_group_share => 1) g
+JOIN similarity_self_join('SELECT id, name FROM families', 0.2, tokens => 'alnum', measure => 'idf_jaccard') p ON p.a = g.group_id AND p.b = g.id
+WHERE g.id IN (61, 81) ORDER BY g.id;
 -- Nothing to join.
 SELECT count(*) FROM similarity_join('SELECT 1, NULL::int[]', 'SELECT 1, ''{}''::int[]', 0.5, measure => 'idf_cosine');
 SELECT * FROM similarity_join('SELECT 1, ''{7}''::int[] WHERE false', 'SELECT 1, ''{7}''::int[]', 0.5, measure => 'idf_jaccard');

@@ -71,7 +71,7 @@ PlannedLookup plan_lookup(const Bounds &indexed, const Bounds &wanted, double se
   const auto size = static_cast<double>(tokens);
   return call_cpp([&] {
     const std::vector<TokenKey> keys(std::min(static_cast<size_t>(tokens), most_looked_up));
-    const TokenOrder order = TokenOrder::by_prints({}, indexed);
+    TokenOrder order = TokenOrder::by_prints({}, indexed);
     const int64_t prefix = order.prefix_length(tokens);
     const IndexLookup lookup = order.lookup({tokens, keys}, wanted);
     PlannedLookup planned = {lookup.kind != IndexLookup::Kind::everything,
