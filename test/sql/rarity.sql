@@ -68,8 +68,8 @@ CREATE TABLE families AS
 SELECT i AS id, CASE WHEN i <= 60 THEN 'a name' WHEN i = 61 THEN 'a name too' WHEN i <= 80 THEN 'b thing' WHEN i = 81 THEN 'b thing too' ELSE 'other ' || i END AS name
 FROM generate_series(1, 120) i;
 SELECT g.id, g.group_id, g.similarity = p.similarity AS same, round(g.similarity::numeric, 4) AS similarity
-FROM duplicate_groups('SELECT id, name FROM families', 0.2, tokens => 'alnum', measure => 'idf_jaccard', max_group_share => 1) g
-JOIN similarity_self_join('SELECT id, name FROM families', 0.2, tokens => 'alnum', measure => 'idf_jaccard') p ON p.a = g.group_id AND p.b = g.id
+FROM duplicate_groups('SELECT id, name FROM families', 0.38, tokens => 'alnum', measure => 'idf_jaccard', max_group_share => 1) g
+JOIN similarity_self_join('SELECT id, name FROM families', 0.38, tokens => 'alnum', measure => 'idf_jaccard') p ON p.a = g.group_id AND p.b = g.id
 WHERE g.id IN (61, 81) ORDER BY g.id;
 -- Nothing to join.
 SELECT count(*) FROM similarity_join('SELECT 1, NULL::int[]', 'SELECT 1, ''{}''::int[]', 0.5, measure => 'idf_cosine');
