@@ -129,4 +129,33 @@ SELECT c.* FROM compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id
 SELECT c.* FROM compare('SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.key = l.key ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x') c;
 UPDATE l SET key = 'k2' WHERE id = 1000;
 SELECT count(*) FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE r.key = l.key ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x;
+-- With an index on the sets, it serves few outer rows, and the scan many. The outer query is often not planned yet.
+CREATE TABLE asked (id int PRIMARY KEY, cat int, s int[]);
+INSERT INTO asked SELECT i, i % 3, ARRAY(SELECT DISTINCT abs(hashint4(i * 8 + k) % 3000) FROM generate_series(1, 8) k) FROM generate_series(1, 1500) i;
+CREATE TABLE stored AS SELECT id, s || 3000 + id AS s FROM asked;
+SELECT create_similarity_index('stored', 's', 0.3);
+ANALYZE asked, stored;
+EXPLAIN (COSTS OFF) SELECT a.id, x.* FROM (SELECT * FROM asked WHERE id <= 3) a CROSS JOIN LATERAL (
+  SELECT t.id AS t FROM stored t ORDER BY a.s <%> t.s LIMIT 1) x;
+EXPLAIN (COSTS OFF) SELECT (SELECT t.id AS t FROM stored t ORDER BY a.s <%> t.s LIMIT 1) FROM asked a WHERE a.id <= 3;
+SELECT f AS "from", c.* FROM unnest(ARRAY['(SELECT * FROM asked WHERE id <= 120) a', '(SELECT * FROM asked WHERE id <= 3) a',
+    '(SELECT * FROM asked WHERE id BETWEEN 5 AND 7 AND cat >= 0) a', '(SELECT * FROM asked LIMIT 3) a']) f,
+  LATERAL compare('SELECT a.id, x.* FROM ' || f || ' CROSS JOIN LATERAL (SELECT t.id AS t FROM stored t ORDER BY a.s <%> t.s, t.id LIMIT 1) x') c;
+SELECT f AS "from", c.* FROM unnest(ARRAY['asked a WHERE a.id <= 120', 'asked a WHERE a.id <= 3', '(SELECT * FROM asked WHERE id BETWEEN 5 AND 7) a',
+    'asked a JOIN l ON l.id = a.id AND a.id <= 3', 'l LEFT JOIN asked a ON l.id = a.id AND a.id <= 3',
+    'asked a WHERE a.id <= 3 AND EXISTS (SELECT FROM l WHERE l.id = a.id)']) f,
+  LATERAL compare('SELECT a.id, (SELECT t.id FROM stored t ORDER BY a.s <%> t.s, t.id LIMIT 1) AS t FROM ' || f) c;
+-- In WHERE, in an UPDATE, of an outer query that has an outer query, of a table with partitions.
+SELECT c.* FROM compare('SELECT a.id FROM asked a WHERE a.id <= 3 AND a.id = (SELECT t.id FROM stored t ORDER BY a.s <%> t.s, t.id LIMIT 1)') c;
+SELECT c.* FROM compare('SELECT l.id, (SELECT min((SELECT t.id FROM stored t ORDER BY a.s <%> t.s, t.id LIMIT 1)) FROM asked a WHERE a.id < l.id AND a.id <= 3) AS t FROM l WHERE id < 5') c;
+CREATE TABLE parts (id int, s int[]) PARTITION BY RANGE (id);
+CREATE TABLE part_1 PARTITION OF parts FOR VALUES FROM (0) TO (700);
+CREATE TABLE part_2 PARTITION OF parts FOR VALUES FROM (700) TO (1501);
+INSERT INTO parts SELECT id, s FROM asked;
+ANALYZE parts;
+SELECT f AS "from", c.* FROM unnest(ARRAY['parts a WHERE a.id > 1380', 'parts a WHERE a.id <= 3']) f,
+  LATERAL compare('SELECT a.id, (SELECT t.id FROM stored t ORDER BY a.s <%> t.s, t.id LIMIT 1) AS t FROM ' || f) c;
+SELECT f AS "from", c.* FROM unnest(ARRAY['(SELECT * FROM parts WHERE id > 1380) a', '(SELECT * FROM parts WHERE id <= 3) a']) f,
+  LATERAL compare('SELECT a.id, x.* FROM ' || f || ' CROSS JOIN LATERAL (SELECT t.id AS t FROM stored t ORDER BY a.s <%> t.s, t.id LIMIT 1) x') c;
+UPDATE asked a SET cat = (SELECT t.id FROM stored t ORDER BY a.s <%> t.s, t.id LIMIT 1) WHERE id <= 3 RETURNING id, cat;
 DROP SCHEMA nearest_test CASCADE;

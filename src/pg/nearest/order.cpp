@@ -1,14 +1,10 @@
 #include "pg/nearest/order.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
-#include "utils/syscache.h"
 #include "utils/typcache.h"
 }
 
@@ -22,9 +18,6 @@ extern "C" {
 
 namespace simjoin::pg {
 namespace {
-
-// What is assumed of an outer query whose rows the planner has not estimated yet.
-constexpr double usual_rows = 1000;
 
 bool has_outer_parameter(Node *expr, void *context) {
   if (expr == nullptr) return false;
@@ -50,46 +43,6 @@ Expr *sorted_expression(RelOptInfo *rel, const PathKey *key) {
 // Returns whether numbers are sorted as such.
 bool is_usual_order(const PathKey *key, Node *expr) {
   return lookup_type_cache(exprType(expr), TYPECACHE_BTREE_OPFAMILY)->btree_opf == key->pk_opfamily;
-}
-
-double rows_of_table(Oid table) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-  if (!HeapTupleIsValid(tuple)) return usual_rows;
-  const double rows = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->reltuples;
-  ReleaseSysCache(tuple);
-  return rows > 0 ? rows : usual_rows;
-}
-
-// Returns the rows of the relation that a parameter's value is of.
-double rows_behind(PlannerInfo *outer, Node *item) {
-  if (!IsA(item, Var)) return usual_rows;
-  const auto relid = static_cast<int>(castNode(Var, item)->varno);
-  if (outer->simple_rel_array != nullptr && relid < outer->simple_rel_array_size &&
-      outer->simple_rel_array[relid] != nullptr && outer->simple_rel_array[relid]->rows > 0)
-    return outer->simple_rel_array[relid]->rows;
-  RangeTblEntry *rte = rt_fetch(relid, outer->parse->rtable);
-  return rte->rtekind == RTE_RELATION ? rows_of_table(rte->relid) : usual_rows;
-}
-
-struct Starts {
-  PlannerInfo *root;
-  double rows;
-};
-
-bool count_starts(Node *expr, void *context) {
-  if (expr == nullptr) return false;
-  auto *starts = static_cast<Starts *>(context);
-  if (IsA(expr, Param) && castNode(Param, expr)->paramkind == PARAM_EXEC) {
-    for (PlannerInfo *outer = starts->root->parent_root; outer != nullptr; outer = outer->parent_root) {
-      ListCell *cell;
-      foreach (cell, outer->plan_params) {
-        auto *item = static_cast<PlannerParamItem *>(lfirst(cell));
-        if (item->paramId == castNode(Param, expr)->paramid)
-          starts->rows = Max(starts->rows, rows_behind(outer, item->item));
-      }
-    }
-  }
-  return compat::walk_children(expr, count_starts, context);
 }
 
 // Returns whether the expression is the similarity or the distance of two texts by pg_trgm, which is that of
@@ -160,12 +113,6 @@ bool depends_on_outer(Node *expr) {
 
 bool is_value_of_row(Node *expr) {
   return !expression_returns_set(expr) && !contain_agg_clause(expr) && !contain_window_function(expr);
-}
-
-double expected_starts(PlannerInfo *root, Node *expr) {
-  Starts starts = {root, 1};
-  count_starts(expr, &starts);
-  return starts.rows;
 }
 
 Expr *bound_of_order(PlannerInfo *root, const SimilarityOrder &order, RestrictInfo *condition) {

@@ -46,10 +46,6 @@ bool depends_on_outer(Node *expr);
 // window nor several values.
 bool is_value_of_row(Node *expr);
 
-// Returns how often the query is started, by estimate: once for each row that the parameters of the
-// expression come from.
-double expected_starts(PlannerInfo *root, Node *expr);
-
 // Returns the value that a condition says the similarity reaches, or the distance does not exceed; NULL where
 // the condition is no such bound. For pg_trgm it is one of the similarity of the sets.
 Expr *bound_of_order(PlannerInfo *root, const SimilarityOrder &order, RestrictInfo *condition);

@@ -23,6 +23,7 @@ extern "C" {
 #include "pg/base/settings.hpp"
 #include "pg/join/estimate/set_statistics.hpp"
 #include "pg/nearest/facts.hpp"
+#include "pg/nearest/starts.hpp"
 
 namespace simjoin::pg {
 namespace {
