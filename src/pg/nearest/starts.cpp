@@ -97,6 +97,7 @@ double rows_behind(PlannerInfo *outer, Node *item) {
   const RelOptInfo *rel = is_planned ? outer->simple_rel_array[relid] : nullptr;
   if (rel != nullptr && rel->rows > 0) return rel->rows;
   const RangeTblEntry *rte = rt_fetch(relid, outer->parse->rtable);
+  if (rte->rtekind == RTE_VALUES) return list_length(rte->values_lists);
   if (rte->rtekind != RTE_RELATION) return usual_rows;
   if (rel != nullptr && rel->tuples > 0) return rows_that_meet(outer, rel, rel->baserestrictinfo);
   return rows_before_planning(outer, rte, relid);
