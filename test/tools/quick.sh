@@ -5,7 +5,7 @@
 # Unit tests that repeat others with more data, as patterns of GoogleTest.
 slow_tests=*DoneRows*:*LargerCollections*:*StatsTest*:*CopiesTest*:*MemoryTest*:*TenthTest*:*SpillTest.TwoSided*:*MemoryStays*
 slow_tests+=:*FileIsAskedFor*:*/S*SE*:BulkFlyHash.ManyRounds*:BulkSignerTest.*OnceThatPays:PairVerifier.*:MinHash.*Curve
-slow_tests+=:MinHash.*stimate*
+slow_tests+=:MinHash.*stimate*:RarityJoin*:*RarityJoins*
 # Its memory is never touched, but sanitizers mark it.
 slow_tests+=:DamerauDistance.IsGivenUpSoon
 

@@ -283,6 +283,7 @@ void JoinExecution::hand_over(Worker &worker) {
 void JoinExecution::finish() {
   for (const std::unique_ptr<Worker> &worker : workers_) worker->writer.flush();
   if (verifier_ != nullptr && round_ != nullptr && !round_->every_pair()) verifier_->finish();
+  share_.end();
 }
 
 JoinStats JoinExecution::stats() const {
