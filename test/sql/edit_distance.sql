@@ -3,6 +3,7 @@ SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA edit_distance_test;
 SET search_path = edit_distance_test, public;
+SET jit = off;  -- which plans that are switched off would start
 
 SELECT edit_distance('kitten', 'sitting'), edit_distance('', ''), edit_distance('', 'abc'), edit_distance('abc', 'abc'),
        edit_distance(NULL, 'a') IS NULL AS null_left, edit_distance('a', NULL) IS NULL AS null_right;
@@ -188,6 +189,19 @@ EXPLAIN (COSTS OFF) EXECUTE look('Anna Schmidt 1');
 EXECUTE look('Anna Schmidt 1');
 EXECUTE look(NULL);
 RESET plan_cache_mode;
+-- A clause on keys that the query has itself is served by an index on the same keys only, and may compare any sets.
+SET plan_cache_mode = force_generic_plan;
+PREPARE look_keys(int[]) AS SELECT count(*) FROM found WHERE overlap_count(edit_keys(t, 2), $1) >= 1;
+EXPLAIN (COSTS OFF) EXECUTE look_keys(NULL);
+EXECUTE look_keys(edit_keys('Anna Schmidt 1', 2));
+RESET plan_cache_mode;
+SELECT c, looked_up('SELECT id FROM found WHERE ' || c)
+FROM unnest(ARRAY['overlap_count(edit_keys(t, 2), edit_keys(''Anna Schmidt 1'', 2)) >= 1', 'overlap_count(edit_keys(t, 1), edit_keys(''Anna Schmidt 1'', 1)) >= 1',
+  'overlap_count(edit_keys(t, 2), edit_keys(''Anna Schmidt 1'', 1)) >= 1', 'overlap_count(edit_keys(t, 2), array_append(edit_keys(''a'', 2), id)) >= 1']) c;
+SELECT create_similarity_index('found', 'edit_keys(t, 3)', 0.3, 'jaccard') IS NOT NULL AS made;
+SELECT c, looked_up('SELECT k.id, f.id AS found FROM keyed k JOIN found f ON ' || c || ' WHERE k.id % 20 = 2 OR k.id > 241')
+FROM unnest(ARRAY['overlap_count(edit_keys(f.t, 2), k.keys) >= 1', 'overlap_count(edit_keys(f.t, 2), array_append(k.keys, 3)) >= 1', 'overlap_count(edit_keys(f.t, 1), edit_keys(k.t, 1)) >= 1',
+  'jaccard_similarity(edit_keys(f.t, 1), edit_keys(k.t, 1)) >= 0.3', 'round(jaccard_similarity(edit_keys(f.t, 1), edit_keys(k.t, 1))::numeric, 2) >= 0.3']) c;
 -- Jaro-Winkler similarities by an index on their keys.
 CREATE INDEX ON found USING gin (jaro_keys(t) int8_similarity_ops (measure = cosine, threshold = 0.5));
 SELECT c, looked_up('SELECT id FROM found WHERE ' || c)

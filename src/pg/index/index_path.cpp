@@ -145,8 +145,7 @@ Node *indexed_expression(const SetColumn &column) {
 // A similarity clause between a column of an index and an expression without columns of its relation.
 bool match_search(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, SimilarityClause *clause) {
   Node *indexed = indexed_expression(column);
-  if (compares_edit_keys(*clause) && (indexed == nullptr || !take_indexed_keys(indexed, clause)))
-    return false;
+  if (clause->of_edits && (indexed == nullptr || !take_indexed_keys(indexed, clause))) return false;
   return match_column(root, rel, column, &clause->left, &clause->right) &&
          same_for_all_rows(root, rel, clause->threshold);
 }

@@ -192,6 +192,7 @@ void describe_keys(const KeyFunctions &functions, void *first, void *second, Exp
                          exprCollation(static_cast<Node *>(text)));
   };
   *keys = {};
+  keys->of_edits = true;
   keys->measure = Measure::overlap;
   keys->left = keys_of(first);
   keys->right = keys_of(second);
@@ -325,13 +326,8 @@ bool bound_edit_share(double similarity, SimilarityClause *keys) {
   return true;
 }
 
-bool compares_edit_keys(const SimilarityClause &clause) {
-  auto *left = reinterpret_cast<Node *>(clause.left);
-  return IsA(left, FuncExpr) &&
-         entry_of_symbol(key_makers, bound_symbol(castNode(FuncExpr, left)->funcid)) != nullptr;
-}
-
 bool take_indexed_keys(Node *indexed, SimilarityClause *keys) {
+  if (!keys->of_edits) return false;
   double served, wanted;
   const KeyMaker *maker = key_maker_of(indexed, &served);
   const KeyMaker *clause_maker = key_maker_of(reinterpret_cast<Node *>(keys->left), &wanted);

@@ -37,12 +37,9 @@ bool describe_edit_share(Node *expr, SimilarityClause *keys);
 // share one. Returns false where it rules out too few pairs.
 bool bound_edit_share(double similarity, SimilarityClause *keys);
 
-// Returns whether the sets of a clause are keys of texts for an edit distance.
-bool compares_edit_keys(const SimilarityClause &clause);
-
-// Lets the sets of such a clause be keys as `indexed`, an expression of an index, makes them, where texts
-// that share a key of the clause share one of those: keys for as many edits or more. Returns false for
-// others.
+// Lets the sets of a clause that a condition on an edit distance implies be keys as `indexed`, an expression
+// of an index, makes them: for as many edits or more. Texts within the distance share one of those, too.
+// Returns false for other keys, and for clauses that a query has itself: it may compare any sets.
 bool take_indexed_keys(Node *indexed, SimilarityClause *keys);
 
 // Returns whether this session can join by fuzzystrmatch, which is in the schema.

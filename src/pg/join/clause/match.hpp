@@ -28,6 +28,8 @@ struct SimilarityClause {
   Expr *threshold;  // free of columns of both; NULL where from_settings
   Expr *call;       // the call of the measure or the distance inside the clause; NULL where from_settings
   TokenType token_type;
+  bool of_edits;  // a condition on an edit distance implies the clause: its sets are keys that the planner
+                  // makes
 
   bool weighted() const { return left_weights != nullptr; }
 };

@@ -184,7 +184,6 @@ double share_found(PlannerInfo *root, RelOptInfo *rel, const SimilarityClause &c
 // Lets keys of texts be those of an index of the relation, if one serves them: it has statistics.
 void take_keys_of_index(RelOptInfo *rel, SimilarityClause *clause) {
   ListCell *cell, *expression;
-  if (!compares_edit_keys(*clause)) return;
   foreach (cell, rel->indexlist) {
     foreach (expression, lfirst_node(IndexOptInfo, cell)->indexprs)
       if (take_indexed_keys(static_cast<Node *>(lfirst(expression)), clause)) return;
