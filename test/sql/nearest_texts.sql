@@ -57,6 +57,23 @@ SELECT q AS query, c.* FROM unnest(ARRAY[
     '(SELECT r.id FROM r WHERE edit_distance(l.s, r.s) <= 3 ORDER BY r.id LIMIT 1 FOR UPDATE)']) q,
   LATERAL compare('SELECT l.id, ' || q || ' AS x FROM l') c;
 
+-- The planner calls no function of a condition: not of other arguments than a text, and not without the right to.
+CREATE TABLE docs AS SELECT id, s AS t, jsonb_build_array(left(coalesce(s, ''), 3), cat) AS j FROM r;
+ANALYZE docs;
+CREATE FUNCTION elements(j jsonb, nth int) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN ARRAY(SELECT jsonb_array_elements_text(j - nth)); END $$;
+CREATE FUNCTION words(t text, nth int) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE WARNING 'called by %', current_user; RETURN string_to_array(t, ' '); END $$;
+SELECT c.* FROM unnest(ARRAY['string_to_array(r.t, '' ''), string_to_array(l.t, '' '')', 'elements(r.j, 1), elements(l.j, 1)', 'edit_keys(r.t, 1), edit_keys(l.t, 1)', 'edit_similarity_keys(r.t, 0.8), edit_similarity_keys(l.t, 0.8)']) w,
+  LATERAL compare('SELECT l.id, (SELECT count(*) FROM docs r WHERE overlap_count(' || w || ') >= 1) AS n FROM docs l WHERE l.id < 30') c;
+REVOKE EXECUTE ON FUNCTION words FROM public;
+CREATE ROLE simjoin_nearest_texts;
+GRANT USAGE ON SCHEMA nearest_texts TO simjoin_nearest_texts;
+GRANT SELECT ON docs TO simjoin_nearest_texts;
+SET ROLE simjoin_nearest_texts;
+EXPLAIN SELECT (SELECT count(*) FROM docs r WHERE overlap_count(words(r.t, 1), words(l.t, 1)) >= 1) FROM docs l;
+RESET ROLE;
+DROP OWNED BY simjoin_nearest_texts;
+DROP ROLE simjoin_nearest_texts;
+
 -- An array that is no set raises its error where the loop has it.
 CREATE TABLE sets AS SELECT i AS id, i % 4 AS cat, ARRAY(SELECT (i * 31 + k) % 12 FROM generate_series(1, i % 8) k) AS s FROM generate_series(1, 100) i;
 ANALYZE sets;

@@ -10,8 +10,6 @@ extern "C" {
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 }
 
@@ -21,6 +19,7 @@ extern "C" {
 #include "pg/base/compat_paths.hpp"
 #include "pg/base/computation_memory.hpp"
 #include "pg/base/settings.hpp"
+#include "pg/join/clause/edits.hpp"
 #include "pg/join/estimate/set_statistics.hpp"
 #include "pg/nearest/facts.hpp"
 #include "pg/nearest/starts.hpp"
@@ -157,18 +156,14 @@ size_t bytes_of_index(const NearestRowsPath *nearest, uint64_t rows, uint64_t to
 // depends on the length of a text.
 double tokens_of_row(PlannerInfo *root, RelOptInfo *rel, const NearestRowsPath *nearest, double usual) {
   auto *keys = reinterpret_cast<FuncExpr *>(nearest->order.set);
-  if (!nearest->by_keys() || !IsA(keys, FuncExpr) || list_length(keys->args) != 2) return usual;
-  auto *text = static_cast<Node *>(linitial(keys->args)), *edits = static_cast<Node *>(lsecond(keys->args));
-  if (!IsA(text, Var) || !IsA(edits, Const) || castNode(Const, edits)->constisnull) return usual;
+  if (!nearest->by_keys() || !IsA(keys, FuncExpr) || keys->args == NIL) return usual;
+  auto *text = static_cast<Node *>(linitial(keys->args));
+  if (!IsA(text, Var)) return usual;
   const int32 width =
       get_attavgwidth(planner_rt_fetch(rel->relid, root)->relid, castNode(Var, text)->varattno);
   if (width <= 0 || width > longest_sample) return usual;
-  char sample[longest_sample];
-  for (int32 i = 0; i < width; ++i) sample[i] = static_cast<char>('0' + i % 64);
-  const Datum set = OidFunctionCall2(keys->funcid, PointerGetDatum(cstring_to_text_with_len(sample, width)),
-                                     castNode(Const, edits)->constvalue);
-  ArrayType *array = DatumGetArrayTypeP(set);
-  return ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+  double count;
+  return count_edit_keys(reinterpret_cast<Node *>(keys), width, &count) ? count : usual;
 }
 
 // Estimates the costs for one row of the outer query, which has a share of the cost of the index. Returns

@@ -8,13 +8,17 @@ extern "C" {
 #include "utils/fmgroids.h"
 }
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/text/edit_keys.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/bound_symbol.hpp"
 #include "pg/base/compat.hpp"
+#include "pg/base/errors.hpp"
 #include "pg/join/clause/expressions.hpp"
 #include "pg/join/clause/sums.hpp"
 
@@ -323,6 +327,25 @@ bool bound_edit_share(double similarity, SimilarityClause *keys) {
   auto *left = castNode(FuncExpr, keys->left), *right = castNode(FuncExpr, keys->right);
   const KeyFunctions functions = {left->funcid, castNode(FuncExpr, keys->call)->funcid};
   describe_keys(functions, linitial(left->args), linitial(right->args), number(similarity), keys);
+  return true;
+}
+
+bool count_edit_keys(Node *keys, int32 length, double *count) {
+  double bound;
+  const KeyMaker *maker = key_maker_of(keys, &bound);
+  if (maker == nullptr) return false;
+  *count = call_cpp([&] {
+    // Characters that repeat rarely, as those of most texts do.
+    std::vector<uint8_t> text(static_cast<size_t>(length));
+    for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<uint8_t>('0' + i % 64);
+    const std::span<const uint8_t> characters(text);
+    std::vector<int32_t> made;
+    if (maker->by_similarity)
+      add_edit_similarity_keys(characters, bound, &made);
+    else
+      add_edit_keys(characters, static_cast<int32_t>(std::clamp(bound, -1.0, most_edits + 1.0)), &made);
+    return static_cast<double>(made.size());
+  });
   return true;
 }
 

@@ -42,6 +42,10 @@ bool bound_edit_share(double similarity, SimilarityClause *keys);
 // Returns false for other keys, and for clauses that a query has itself: it may compare any sets.
 bool take_indexed_keys(Node *indexed, SimilarityClause *keys);
 
+// Estimates how many keys an expression makes of a text of `length` characters. Returns false where it is no
+// call of a function of this extension that makes keys for a constant distance or similarity.
+bool count_edit_keys(Node *keys, int32 length, double *count);
+
 // Returns whether this session can join by fuzzystrmatch, which is in the schema.
 bool can_join_by_levenshtein(Oid schema);
 
