@@ -202,6 +202,11 @@ SELECT create_similarity_index('found', 'edit_keys(t, 3)', 0.3, 'jaccard') IS NO
 SELECT c, looked_up('SELECT k.id, f.id AS found FROM keyed k JOIN found f ON ' || c || ' WHERE k.id % 20 = 2 OR k.id > 241')
 FROM unnest(ARRAY['overlap_count(edit_keys(f.t, 2), k.keys) >= 1', 'overlap_count(edit_keys(f.t, 2), array_append(k.keys, 3)) >= 1', 'overlap_count(edit_keys(f.t, 1), edit_keys(k.t, 1)) >= 1',
   'jaccard_similarity(edit_keys(f.t, 1), edit_keys(k.t, 1)) >= 0.3', 'round(jaccard_similarity(edit_keys(f.t, 1), edit_keys(k.t, 1))::numeric, 2) >= 0.3']) c;
+-- Shares of the longer length, also beside the length of a constant, which the planner computes.
+SELECT create_similarity_index('found', 'edit_similarity_keys(t, 0.75)', 1, 'overlap') IS NOT NULL AS made;
+SELECT c, looked_up('SELECT id FROM found WHERE ' || c)
+FROM unnest(ARRAY['1 - edit_distance(t, ''Anna Schmidt 1'')::float8 / greatest(length(t), length(''Anna Schmidt 1'')) >= 0.8', 'edit_distance(''字符串 3'', t)::float8 / greatest(length(''字符串 3''), length(t)) <= 0.2',
+  '1 - edit_distance(t, ''Anna Schmidt 1'')::float8 / greatest(length(t), 13) >= 0.8']) c;
 -- Jaro-Winkler similarities by an index on their keys.
 CREATE INDEX ON found USING gin (jaro_keys(t) int8_similarity_ops (measure = cosine, threshold = 0.5));
 SELECT c, looked_up('SELECT id FROM found WHERE ' || c)

@@ -6,6 +6,7 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 }
 
 #include <algorithm>
@@ -229,6 +230,18 @@ bool is_length_of(Node *expr, List *texts, bool *found) {
   return any;
 }
 
+// Returns whether the number is that of the characters of a constant text, and says of which.
+bool is_length_of_constant(double number, List *texts, bool *found) {
+  bool any = false;
+  for (int i = 0; i < 2; ++i) {
+    auto *text = static_cast<Node *>(list_nth(texts, i));
+    if (!IsA(text, Const) || castNode(Const, text)->constisnull) continue;
+    if (DatumGetInt32(DirectFunctionCall1(textlen, castNode(Const, text)->constvalue)) != number) continue;
+    found[i] = any = true;
+  }
+  return any;
+}
+
 // Returns whether the expression is the length of the longer text, or NULL. Constants of up to 1 may stand
 // beside the lengths: they count where both texts are empty.
 bool is_longer_length(Node *expr, List *texts) {
@@ -241,8 +254,9 @@ bool is_longer_length(Node *expr, List *texts) {
   foreach (cell, castNode(MinMaxExpr, expr)->args) {
     Node *argument = without_cast(static_cast<Node *>(lfirst(cell)));
     double value;
-    if (!is_length_of(argument, texts, found) && !(constant_value(argument, &value) && value <= 1))
-      return false;
+    if (is_length_of(argument, texts, found)) continue;
+    if (!constant_value(argument, &value)) return false;
+    if (!is_length_of_constant(value, texts, found) && value > 1) return false;
   }
   return found[0] && found[1];
 }
