@@ -207,8 +207,8 @@ bool same_numbers(const TransactionId *a, const TransactionId *b, size_t count) 
   return count == 0 || std::memcmp(a, b, count * sizeof(TransactionId)) == 0;
 }
 
-// Returns how many subtransactions a snapshot names. PostgreSQL's copy of one that could not hold them all has
-// a number, but no array, except during recovery.
+// Returns how many subtransactions a snapshot names. PostgreSQL's copy of one that could not hold them all
+// has a number, but no array, except during recovery.
 size_t named_subtransactions(Snapshot snapshot) {
   const bool named = !snapshot->suboverflowed || snapshot->takenDuringRecovery;
   return named ? static_cast<size_t>(snapshot->subxcnt) : 0;
