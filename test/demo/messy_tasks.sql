@@ -16,6 +16,7 @@ SELECT count(*) <= 100000 AS few FROM people \gset
 \else
   \set tokens '\'shingles(9, unaccent)\''
   \set threshold 0.3
+  SET simjoin.memory_limit = '4GB';
 \endif
 CREATE FUNCTION cpu_seconds() RETURNS numeric LANGUAGE sql VOLATILE AS $$
   SELECT (f[14]::numeric + f[15]::numeric) / 100 FROM string_to_array(pg_read_file('/proc/self/stat'), ' ') f $$;
