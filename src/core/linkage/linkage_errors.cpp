@@ -79,6 +79,28 @@ void add_scores(const LinkageModel &model, double AgreementLevel::*probability, 
   }
 }
 
+// Adds the information of the pair that the fit adds to each class, spread evenly over a column's levels that
+// have pairs. Without it, probabilities that the pairs put at 0 or 1 would have no errors, or any.
+void add_information(const LinkageModel &model, double AgreementLevel::*probability,
+                     const Parameters::Class &of, Matrix *sum) {
+  for (size_t c = 0; c < model.columns.size(); ++c) {
+    const std::vector<AgreementLevel> &levels = model.columns[c].levels;
+    const auto seen =
+        std::count_if(levels.begin(), levels.end(), [](const auto &level) { return level.seen(); });
+    const auto of_level = [&](size_t level) {
+      const double p = levels[level].*probability;
+      return 1 / (static_cast<double>(seen) * p * p);
+    };
+    for (size_t level = 0; level < levels.size(); ++level) {
+      const size_t number = of.numbers[c][level];
+      if (number == none) continue;
+      sum->at(number, number) += of_level(level);
+      for (const size_t other : of.numbers[c])
+        if (other != none && other <= number) sum->at(number, other) += of_level(of.likeliest[c]);
+    }
+  }
+}
+
 Matrix information(const LinkageModel &model, const Parameters &parameters,
                    const Buffer<ComparisonVector> &vectors, const StopFlag &stop) {
   Matrix sum(parameters.count);
@@ -95,6 +117,9 @@ Matrix information(const LinkageModel &model, const Parameters &parameters,
         sum.at(scores[i].parameter, scores[j].parameter) +=
             static_cast<double>(vector.pairs) * scores[i].value * scores[j].value;
   }
+  sum.at(0, 0) += 0.5 / (model.prior * model.prior) + 0.5 / ((1 - model.prior) * (1 - model.prior));
+  add_information(model, &AgreementLevel::m, parameters.m, &sum);
+  add_information(model, &AgreementLevel::u, parameters.u, &sum);
   return sum;
 }
 
