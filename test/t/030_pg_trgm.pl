@@ -243,27 +243,13 @@ for my $array (q({ab}), q({abcd}), q({0x00}), q({0x12345g}), q({""}), q({0xABCDE
 
 # ---- Subqueries for each row ----
 
-# Tests that a scan takes the subquery, and gives the rows, or the error, of the sort.
-sub same_subquery
-{
-	my ($name, $scan, $subquery) = @_;
-	my $query = "SELECT a.id, x.* FROM texts a LEFT JOIN LATERAL ($subquery) x ON true";
-	my @results = map {
-		my ($status, $out, $error) = $node->psql('postgres', "$fixed LOAD 'simjoin'; SET enable_seqscan = off; SET simjoin.enable_nearest = $_->[0]; $_->[1]");
-		$error =~ /(ERROR:.*)/ ? $1 : $out
-	} ([ 'off', "SELECT * FROM ($query) q ORDER BY q::text" ], [ 'on', "SELECT * FROM ($query) q ORDER BY q::text" ], [ 'on', "EXPLAIN (COSTS OFF) $query" ]);
-	like($results[2], qr/$scan/, "$name: taken");
-	is($results[1], $results[0], "$name: as the sort");
-	return $results[0];
-}
-
 for my $order ('similarity(a.t, b.t) DESC', 'similarity(b.t, a.t) DESC NULLS LAST', 'a.t <-> b.t', 'b.t <-> a.t NULLS FIRST')
 {
-	same_subquery("order by $order, $_", 'NearestRows', "SELECT b.id, similarity(a.t, b.t), a.t <-> b.t FROM texts b WHERE $_ ORDER BY $order, b.id LIMIT 3")
+	same_subquery($node, $fixed, "order by $order, $_", 'NearestRows', "SELECT b.id, similarity(a.t, b.t), a.t <-> b.t FROM texts b WHERE $_ ORDER BY $order, b.id LIMIT 3")
 	  for ('true', 'a.t % b.t', 'similarity(a.t, b.t) > 0.5::real', 'a.t <-> b.t <= 0.6', 'a.grp = b.grp AND a.id <> b.id');
 }
-same_subquery('ties', 'NearestRows', 'SELECT b.id, a.t <-> b.t AS d FROM texts b ORDER BY d FETCH FIRST 4 ROWS WITH TIES');
-same_subquery($_, 'SimilarRows', "SELECT b.id FROM texts b WHERE $_ ORDER BY b.grp, b.id LIMIT 3")
+same_subquery($node, $fixed, 'ties', 'NearestRows', 'SELECT b.id, a.t <-> b.t AS d FROM texts b ORDER BY d FETCH FIRST 4 ROWS WITH TIES');
+same_subquery($node, $fixed, $_, 'SimilarRows', "SELECT b.id FROM texts b WHERE $_ ORDER BY b.grp, b.id LIMIT 3")
   for ('a.t % b.t', 'a.t <% b.t', 'word_similarity(a.t, b.t) >= 0.8', 'similarity(a.t, b.t) >= 0.4 AND a.grp <> b.grp', 'a.t <-> b.t < 0.5');
 
 # ---- Workers ----

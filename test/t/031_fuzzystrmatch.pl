@@ -280,30 +280,16 @@ like($node->safe_psql('postgres', 'SET enable_nestloop = off; EXPLAIN SELECT FRO
 
 # ---- Subqueries for each row ----
 
-# Tests that a scan takes the subquery, and gives the rows, or the error, of the sort.
-sub same_subquery
-{
-	my ($name, $scan, $subquery) = @_;
-	my $query = "SELECT a.id, x.* FROM texts a LEFT JOIN LATERAL ($subquery) x ON true";
-	my @results = map {
-		my ($status, $out, $error) = $node->psql('postgres', "$fixed LOAD 'simjoin'; SET enable_seqscan = off; SET simjoin.enable_nearest = $_->[0]; $_->[1]");
-		$error =~ /(ERROR:.*)/ ? $1 : $out
-	} ([ 'off', "SELECT * FROM ($query) q ORDER BY q::text" ], [ 'on', "SELECT * FROM ($query) q ORDER BY q::text" ], [ 'on', "EXPLAIN (COSTS OFF) $query" ]);
-	like($results[2], qr/$scan/, "$name: taken");
-	is($results[1], $results[0], "$name: as the sort");
-	return $results[0];
-}
-
 my $edits = 'SELECT b.id, levenshtein(a.t, b.t) AS edits FROM texts b WHERE';
-same_subquery($_, 'SimilarRows', "$edits $_ ORDER BY edits, b.id LIMIT 2")
+same_subquery($node, $fixed, $_, 'SimilarRows', "$edits $_ ORDER BY edits, b.id LIMIT 2")
   for ('levenshtein(a.t, b.t) <= 2', 'levenshtein(a.t, b.t) <= 3 AND a.grp = b.grp', 'levenshtein_less_equal(a.t, b.t, 2) <= 2 AND a.id <> b.id',
 	'levenshtein(a.t, b.t) <= -1');
-same_subquery('a share', 'SimilarRows',
+same_subquery($node, $fixed, 'a share', 'SimilarRows',
 	"$edits 1 - levenshtein(a.t, b.t)::float8 / nullif(greatest(length(a.t), length(b.t)), 0) >= 0.7 ORDER BY edits, b.id LIMIT 2");
 # Texts that are too long raise the error where they are compared.
 $node->safe_psql('postgres', q{INSERT INTO texts VALUES (1000, 1000, repeat('x', 300))});
-like(same_subquery('a long text', 'SimilarRows', "$edits levenshtein(a.t, b.t) <= 2 ORDER BY edits, b.id LIMIT 2"), qr/^ERROR.*255/, 'its error');
-unlike(same_subquery('no long text', 'SimilarRows', "$edits a.grp < 1000 AND b.grp < 1000 AND levenshtein(a.t, b.t) <= 2 ORDER BY edits, b.id LIMIT 2"), qr/ERROR/, 'no error');
+like(same_subquery($node, $fixed, 'a long text', 'SimilarRows', "$edits levenshtein(a.t, b.t) <= 2 ORDER BY edits, b.id LIMIT 2"), qr/^ERROR.*255/, 'its error');
+unlike(same_subquery($node, $fixed, 'no long text', 'SimilarRows', "$edits a.grp < 1000 AND b.grp < 1000 AND levenshtein(a.t, b.t) <= 2 ORDER BY edits, b.id LIMIT 2"), qr/ERROR/, 'no error');
 $node->safe_psql('postgres', 'DELETE FROM texts WHERE id = 1000');
 
 # ---- Workers ----

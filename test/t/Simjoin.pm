@@ -13,7 +13,7 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT = qw(start_node fill_sets stops_in_time takes_effect_in_time takes_little_time_to_cancel
-  takes_little_time_to_end has_programs no_threads_left gpu_session stop_unharmed $patience @two_cpu_threads);
+  takes_little_time_to_end has_programs no_threads_left gpu_session stop_unharmed same_subquery $patience @two_cpu_threads);
 
 # Seconds that a statement may still run after the signal. The aim is 0.1, but a busy test machine needs some slack.
 our $patience = 1.0;
@@ -32,6 +32,21 @@ sub start_node
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION simjoin');
 	return $node;
+}
+
+# Tests that a scan takes a subquery for each row of the table texts, and gives the rows, or the error, of the sort. Returns
+# these. `settings` are statements that come first.
+sub same_subquery
+{
+	my ($node, $settings, $name, $scan, $subquery) = @_;
+	my $query = "SELECT a.id, x.* FROM texts a LEFT JOIN LATERAL ($subquery) x ON true";
+	my @results = map {
+		my ($status, $out, $error) = $node->psql('postgres', "$settings LOAD 'simjoin'; SET enable_seqscan = off; SET simjoin.enable_nearest = $_->[0]; $_->[1]");
+		$error =~ /(ERROR:.*)/ ? $1 : $out
+	} ([ 'off', "SELECT * FROM ($query) q ORDER BY q::text" ], [ 'on', "SELECT * FROM ($query) q ORDER BY q::text" ], [ 'on', "EXPLAIN (COSTS OFF) $query" ]);
+	like($results[2], qr/$scan/, "$name: taken");
+	is($results[1], $results[0], "$name: as the sort");
+	return $results[0];
 }
 
 # Returns whether the programs of PostgreSQL are there. Some installations have the server and psql alone.

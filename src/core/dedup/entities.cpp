@@ -134,8 +134,10 @@ uint32_t Assignment::add_entities() {
 
 void Assignment::note_removals(Buffer<EntityChange> &changes) const {
   Buffer<int64_t> removed(memory_);
-  for (const int64_t entity : rows_.removed)
-    if (place_of(entity) == shared_.size()) removed.push_back(entity);
+  for (size_t i = 0; i < rows_.removed.size(); ++i) {
+    stop_.check_at(i);
+    if (place_of(rows_.removed[i]) == shared_.size()) removed.push_back(rows_.removed[i]);
+  }
   sort_by(removed, stop_, std::less<>());
   for (size_t i = 0; i < removed.size(); ++i) {
     stop_.check_at(i);

@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "core/base/parallel_ranges.hpp"
-#include "core/matching/pair_keys.hpp"
+#include "core/sort/pair_keys.hpp"
 
 namespace simjoin {
 namespace {

@@ -136,10 +136,7 @@ std::unique_ptr<JoinRound> JoinExecution::whole_join(Ranking ranking, WorkerPool
 }
 
 bool JoinExecution::next_round(WorkerPool &pool) {
-  if (ended_) {
-    share_.end();
-    return false;
-  }
+  if (ended_) return false;
   const BuildTime time(mutex_, figures_.build_ms);
   pool.count_in(&share_);
   if (partitions_) {
@@ -173,9 +170,9 @@ double JoinExecution::end_of_building() const {
   return rounds_share_ + building_part * (end_of_round() - rounds_share_);
 }
 
-// Begins to count the items of the new round. If there is none, all is done.
+// Begins to count the items of the new round, if there is one.
 void JoinExecution::begin_items() {
-  if (round_ == nullptr) return share_.end();
+  if (round_ == nullptr) return;
   rounds_share_ = end_of_round();
   share_.begin_stage(rounds_share_, true);
   share_.begin_pass(items());

@@ -1,7 +1,6 @@
 #include "core/graph/strongest_links.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "core/base/interruption.hpp"
@@ -13,19 +12,6 @@ namespace {
 
 constexpr uint32_t no_link = UINT32_MAX;
 
-// Returns a key by whose ascending order weights descend, and nodes ascend.
-SortKey key_of(const StrongLink &link) {
-  SortKey key;
-  key.hi = ~std::bit_cast<uint64_t>(link.weight + 0.0);  // weights are not negative, and so is not their zero
-  key.lo = uint64_t{link.a} << 32 | link.b;
-  return key;
-}
-
-StrongLink link_of(const SortKey &key) {
-  return {static_cast<uint32_t>(key.lo >> 32), static_cast<uint32_t>(key.lo),
-          std::bit_cast<double>(~uint64_t{key.hi})};
-}
-
 // Returns the links of all edges, the strongest ones first.
 Buffer<SortKey> sorted_links(const EdgeList &edges, WorkerPool &pool, MemoryCounter &memory) {
   Buffer<SortKey> keys(memory, edges.size());
@@ -34,7 +20,9 @@ Buffer<SortKey> sorted_links(const EdgeList &edges, WorkerPool &pool, MemoryCoun
     pool.stop().check_at(i);
     const Edge edge = edges.ranked(i);
     if (edge.from == edge.to) continue;
-    keys[count++] = key_of({std::min(edge.from, edge.to), std::max(edge.from, edge.to), edges.weight(i)});
+    // A weight is not negative, and so is not its zero.
+    keys[count++] = BySimilarity::key(
+        {std::min(edge.from, edge.to), std::max(edge.from, edge.to), edges.weight(i) + 0.0});
   }
   keys.resize(count);
   sort_keys(keys, pool, memory);
@@ -57,23 +45,24 @@ StrongestLinks::StrongestLinks(EdgeList &edges, WorkerPool &pool, MemoryCounter 
   sets.grow(static_cast<uint32_t>(nodes_.size()));
   for (size_t i = 0; i < keys.size(); ++i) {
     pool.stop().check_at(i);
-    const StrongLink link = link_of(keys[i]);
-    if (sets.find(link.a) == sets.find(link.b)) continue;
-    sets.unite(link.a, link.b);
+    const RankedPair link = BySimilarity::pair(keys[i]);
+    if (sets.find(link.left) == sets.find(link.right)) continue;
+    sets.unite(link.left, link.right);
     links_.push_back(link);
   }
 }
 
-std::vector<StrongLink> StrongestLinks::path(int64_t from, int64_t to, MemoryCounter &memory) const {
+std::vector<RankedPair> StrongestLinks::path(int64_t from, int64_t to, MemoryCounter &memory) const {
   const size_t first = rank_of(to, nodes_), last = rank_of(from, nodes_);
-  std::vector<StrongLink> links;
+  std::vector<RankedPair> links;
   if (first == nodes_.size() || last == nodes_.size() || first == last) return links;
-  // The links at each node are a list: 2 * i is link i at its node a, and 2 * i + 1 is that at b.
+  // The links at each node are a list: 2 * i is link i at its left node, and 2 * i + 1 is that at its right
+  // one.
   Buffer<uint32_t> heads(memory, nodes_.size(), no_link), next(memory, 2 * links_.size());
   for (uint32_t i = 0; i < links_.size(); ++i) {
     check_interruption_at(i);
-    next[2 * i] = std::exchange(heads[links_[i].a], 2 * i);
-    next[2 * i + 1] = std::exchange(heads[links_[i].b], 2 * i + 1);
+    next[2 * i] = std::exchange(heads[links_[i].left], 2 * i);
+    next[2 * i + 1] = std::exchange(heads[links_[i].right], 2 * i + 1);
   }
   // From the end of the path on, each node that is reached notes the link by which it was.
   Buffer<uint32_t> reached(memory), by(memory, nodes_.size(), no_link);
@@ -82,18 +71,18 @@ std::vector<StrongLink> StrongestLinks::path(int64_t from, int64_t to, MemoryCou
     check_interruption_at(done);
     const uint32_t node = reached[done];
     for (uint32_t at = heads[node]; at != no_link; at = next[at]) {
-      const StrongLink &link = links_[at / 2];
+      const RankedPair &link = links_[at / 2];
       if (at / 2 == by[node]) continue;
-      const uint32_t other = link.a == node ? link.b : link.a;
+      const uint32_t other = link.left == node ? link.right : link.left;
       by[other] = at / 2;
       reached.push_back(other);
     }
   }
   for (auto node = static_cast<uint32_t>(last); by[node] != no_link;) {
     check_interruption_at(links.size());
-    const StrongLink &link = links_[by[node]];
+    const RankedPair &link = links_[by[node]];
     links.push_back(link);
-    node = link.a == node ? link.b : link.a;
+    node = link.left == node ? link.right : link.left;
   }
   return links;
 }
@@ -101,12 +90,14 @@ std::vector<StrongLink> StrongestLinks::path(int64_t from, int64_t to, MemoryCou
 std::vector<HangingComponent> StrongestLinks::components(WorkerPool &pool, MemoryCounter &memory) const {
   DisjointSets sets(memory);
   sets.grow(static_cast<uint32_t>(nodes_.size()));
-  // Of each component, by its smallest node: its nodes, and those on the side of a of its last link.
-  Buffer<uint32_t> sizes(memory, nodes_.size(), 1), at_a(memory, nodes_.size()), last(memory, nodes_.size());
+  // Of each component, by its smallest node: its nodes, and those on the side of the left one of its last
+  // link.
+  Buffer<uint32_t> sizes(memory, nodes_.size(), 1), at_left(memory, nodes_.size()),
+      last(memory, nodes_.size());
   for (uint32_t i = 0; i < links_.size(); ++i) {
     pool.stop().check_at(i);
-    const uint32_t a = sets.find(links_[i].a), b = sets.find(links_[i].b), root = std::min(a, b);
-    at_a[root] = sizes[a];
+    const uint32_t a = sets.find(links_[i].left), b = sets.find(links_[i].right), root = std::min(a, b);
+    at_left[root] = sizes[a];
     sizes[root] = sizes[a] + sizes[b];
     last[root] = i;
     sets.unite(a, b);
@@ -115,7 +106,7 @@ std::vector<HangingComponent> StrongestLinks::components(WorkerPool &pool, Memor
   for (uint32_t node = 0; node < nodes_.size(); ++node) {
     pool.stop().check_at(node);
     if (sets.find(node) == node && sizes[node] > 1)
-      found.push_back({node, sizes[node], links_[last[node]], at_a[node]});
+      found.push_back({node, sizes[node], links_[last[node]], at_left[node]});
   }
   return found;
 }

@@ -8,22 +8,17 @@
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 #include "core/graph/graph.hpp"
+#include "core/sort/pair_keys.hpp"
 
 namespace simjoin {
-
-// An edge between two ranks of nodes.
-struct StrongLink {
-  uint32_t a;  // the smaller one
-  uint32_t b;
-  double weight;
-};
 
 // A component of two nodes or more, and the edge that it hangs on.
 struct HangingComponent {
   uint32_t component;  // its smallest node
   uint32_t nodes;
-  StrongLink weakest;
-  uint32_t nodes_at_a;  // that are left with a if the weakest edge, and all that are no stronger, are gone
+  RankedPair weakest;  // of ranks, the smaller one first; its similarity is the weight
+  uint32_t
+      nodes_at_left;  // that are left with it if the weakest edge, and all that are no stronger, are gone
 };
 
 // A spanning forest of greatest weight. The smallest weight on its path between two nodes is the greatest one
@@ -37,13 +32,13 @@ class StrongestLinks {
   // Returns the nodes, ascending. Their places are their ranks.
   const Buffer<int64_t> &nodes() const { return nodes_; }
   // Returns the links of the path between two nodes, from the first one on; nothing where there is none.
-  std::vector<StrongLink> path(int64_t from, int64_t to, MemoryCounter &memory) const;
+  std::vector<RankedPair> path(int64_t from, int64_t to, MemoryCounter &memory) const;
   // Returns the components of two nodes or more, ascending.
   std::vector<HangingComponent> components(WorkerPool &pool, MemoryCounter &memory) const;
 
  private:
   Buffer<int64_t> nodes_;
-  Buffer<StrongLink> links_;  // by descending weight
+  Buffer<RankedPair> links_;  // by descending weight
 };
 
 }  // namespace simjoin

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "core/base/mix.hpp"
+#include "core/base/parallel_ranges.hpp"
 
 namespace simjoin {
 
@@ -29,11 +30,10 @@ Buffer<ComparisonVector> ComparisonCounts::sorted(const StopFlag &stop) {
   vectors.reserve(vectors_.size());
   vectors_.for_each([&](const ComparisonVector &vector) { vectors.push_back(vector); });
   vectors_.release();
-  size_t compared = 0;
-  std::sort(vectors.begin(), vectors.end(), [&](const ComparisonVector &a, const ComparisonVector &b) {
-    stop.check_at(++compared);
-    return std::tie(a.levels[1], a.levels[0]) < std::tie(b.levels[1], b.levels[0]);
-  });
+  std::sort(vectors.begin(), vectors.end(),
+            stoppable(stop, [](const ComparisonVector &a, const ComparisonVector &b) {
+              return std::tie(a.levels[1], a.levels[0]) < std::tie(b.levels[1], b.levels[0]);
+            }));
   return vectors;
 }
 

@@ -85,11 +85,10 @@ void add_information(const LinkageModel &model, double AgreementLevel::*probabil
                      const Parameters::Class &of, Matrix *sum) {
   for (size_t c = 0; c < model.columns.size(); ++c) {
     const std::vector<AgreementLevel> &levels = model.columns[c].levels;
-    const auto seen =
-        std::count_if(levels.begin(), levels.end(), [](const auto &level) { return level.seen(); });
+    const auto seen = static_cast<double>(model.columns[c].seen_levels());
     const auto of_level = [&](size_t level) {
       const double p = levels[level].*probability;
-      return 1 / (static_cast<double>(seen) * p * p);
+      return 1 / (seen * p * p);
     };
     for (size_t level = 0; level < levels.size(); ++level) {
       const size_t number = of.numbers[c][level];

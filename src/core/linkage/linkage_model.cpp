@@ -13,11 +13,6 @@ constexpr size_t least_columns = 3;  // that determine the model
 constexpr size_t most_steps = 10000;
 constexpr double least_change = 1e-7;
 
-size_t seen_levels(const ComparedColumn &column) {
-  return static_cast<size_t>(std::count_if(column.levels.begin(), column.levels.end(),
-                                           [](const AgreementLevel &level) { return level.seen(); }));
-}
-
 // Returns log(1 + e^x).
 double log1p_exp(double x) {
   return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
@@ -54,8 +49,13 @@ double AgreementLevel::weight() const {
   return std::log2(m / u);
 }
 
+size_t ComparedColumn::seen_levels() const {
+  return static_cast<size_t>(
+      std::count_if(levels.begin(), levels.end(), [](const AgreementLevel &level) { return level.seen(); }));
+}
+
 bool ComparedColumn::informative() const {
-  return seen_levels(*this) > 1;
+  return seen_levels() > 1;
 }
 
 int ComparedColumn::highest_level() const {
@@ -179,7 +179,7 @@ void LinkageFit::maximise() {
   for (size_t c = 0; c < first_.size(); ++c) {
     ComparedColumn &column = model_.columns[c];
     double *matches = &m_pairs_[first_[c]], *others = &u_pairs_[first_[c]];
-    const double added = 1 / static_cast<double>(seen_levels(column));
+    const double added = 1 / static_cast<double>(column.seen_levels());
     for (size_t level = 0; level < column.levels.size(); ++level) {
       matches[level] += added;
       others[level] += added;
@@ -208,7 +208,7 @@ double LinkageFit::log_prior() const {
   double sum = 0.5 * std::log(model_.prior) + 0.5 * std::log1p(-model_.prior);
   for (size_t c = 0; c < first_.size(); ++c) {
     const ComparedColumn &column = model_.columns[c];
-    const double added = 1 / static_cast<double>(seen_levels(column));
+    const double added = 1 / static_cast<double>(column.seen_levels());
     for (size_t level = 0; level < column.levels.size(); ++level)
       if (column.levels[level].seen()) sum += added * (log_m_[first_[c] + level] + log_u_[first_[c] + level]);
   }

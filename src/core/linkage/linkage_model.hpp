@@ -26,6 +26,8 @@ struct ComparedColumn {
   std::vector<AgreementLevel> levels;
   uint64_t null_pairs = 0;
 
+  // Returns the number of levels that have pairs.
+  size_t seen_levels() const;
   // Returns whether its levels tell pairs apart.
   bool informative() const;
   // Return the highest level that has pairs; 0 where there is none.
@@ -48,8 +50,7 @@ struct LinkageModel {
 // The EM algorithm, step by step.
 //
 // Each step adds one pair to each class, spread evenly over the levels of a column that have pairs, and a
-// pair to the prior. So no probability becomes 0. The
-// objective, which no step lowers, is the logarithm of
+// pair to the prior. So no probability becomes 0. The objective, which no step lowers, is the logarithm of
 // the likelihood with the logarithm of that Dirichlet prior.
 class LinkageFit {
  public:

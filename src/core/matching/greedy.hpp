@@ -5,7 +5,8 @@
 
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
-#include "core/matching/pair_keys.hpp"
+#include "core/matching/partner.hpp"
+#include "core/sort/pair_keys.hpp"
 
 namespace simjoin {
 

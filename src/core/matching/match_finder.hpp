@@ -8,7 +8,7 @@
 #include "core/base/worker_pool.hpp"
 #include "core/graph/node_numbers.hpp"
 #include "core/matching/assignment.hpp"
-#include "core/matching/pair_keys.hpp"
+#include "core/sort/pair_keys.hpp"
 
 namespace simjoin {
 

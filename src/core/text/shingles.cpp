@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "core/base/interruption.hpp"
-#include "core/base/mix.hpp"
 #include "core/sort/hash_sort.hpp"
 #include "core/sort/long_sort.hpp"
 #include "core/text/fold_kernels.hpp"
@@ -269,7 +268,7 @@ void Shingler<Value>::tell_apart_occurrences() {
     before = number;
     if (earlier == 0) continue;
     const uint64_t hash = shingle_number<Number>(number);
-    hashes_[i] = shingle_number<Number>(mix64(hash + earlier * golden_gamma));
+    hashes_[i] = shingle_number<Number>(occurrence_hash(hash, earlier));
   }
 }
 

@@ -8,9 +8,15 @@
 #include <type_traits>
 
 #include "core/base/memory.hpp"
+#include "core/base/mix.hpp"
 #include "core/text/letters.hpp"
 
 namespace simjoin {
+
+// Returns the hash that stands for a token after `earlier` equal ones, one at least, of the token's hash.
+inline uint64_t occurrence_hash(uint64_t hash, uint64_t earlier) {
+  return mix64(hash + earlier * golden_gamma);
+}
 
 enum class ShingleUnit : uint8_t {
   character,

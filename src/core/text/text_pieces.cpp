@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "core/base/interruption.hpp"
-#include "core/base/mix.hpp"
 #include "core/base/token_hash.hpp"
 #include "core/text/fold_kernels.hpp"
 #include "core/text/letters_and_digits.hpp"
@@ -61,7 +60,7 @@ int64_t in_set(uint64_t hash, bool wide) {
   return wide ? static_cast<int64_t>(hash) : static_cast<int32_t>(static_cast<uint32_t>(hash));
 }
 
-// Makes the n-th of equal tokens what stands for it (Shingler).
+// Makes the n-th of equal tokens what stands for it.
 void tell_occurrences_apart(std::vector<TextPiece> &pieces, bool wide) {
   std::unordered_map<int64_t, uint64_t> earlier;
   for (size_t i = 0; i < pieces.size(); ++i) {
@@ -70,7 +69,7 @@ void tell_occurrences_apart(std::vector<TextPiece> &pieces, bool wide) {
     if (before == 0) continue;
     const uint64_t hash = wide ? static_cast<uint64_t>(pieces[i].token)
                                : static_cast<uint32_t>(static_cast<int32_t>(pieces[i].token));
-    pieces[i].token = in_set(mix64(hash + before * golden_gamma), wide);
+    pieces[i].token = in_set(occurrence_hash(hash, before), wide);
   }
 }
 

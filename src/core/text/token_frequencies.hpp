@@ -32,9 +32,7 @@ class TokenFrequencies {
 
   uint32_t sets_with(uint32_t term) const { return uses_[term].sets; }
   // Returns the weight of a token that so many sets have.
-  float weight(uint32_t with) const {
-    return static_cast<float>(rarity(static_cast<double>(sets_), static_cast<double>(with)));
-  }
+  float weight(uint32_t with) const { return stored_rarity(sets_, with); }
   size_t memory_peak() const { return memory_.peak(); }
 
  private:

@@ -18,10 +18,6 @@ constexpr size_t weights_per_range = size_t{1} << 16;
 // Every weight is a float4 of at least 1, so it is a multiple of this power of two.
 constexpr int lowest_exponent = 1 - std::numeric_limits<float>::digits;
 
-float weight_of(uint64_t sets, uint32_t with) {
-  return static_cast<float>(rarity(static_cast<double>(sets), with));
-}
-
 }  // namespace
 
 TokenRarity::TokenRarity(const RankedBlocks &sets, const Ranking &ranking, WorkerPool &pool,
@@ -39,10 +35,10 @@ TokenRarity::TokenRarity(const RankedBlocks &sets, const Ranking &ranking, Worke
     pool.stop().check_at(row);
     all += sets.copies[row];
   }
-  alone_ = weight_of(all, 1);
+  alone_ = stored_rarity(all, 1);
   for_ranges(pool, weights_.size(), weights_per_range, [&](size_t begin, size_t end) {
     for (size_t rank = begin; rank < end; ++rank)
-      weights_[rank] = std::bit_cast<uint32_t>(weight_of(all, weights_[rank]));
+      weights_[rank] = std::bit_cast<uint32_t>(stored_rarity(all, weights_[rank]));
   });
 }
 

@@ -15,7 +15,7 @@
 namespace simjoin {
 
 // The sets of both sides, whose ids have ranks. Both sides are one collection (JoinTokens): a token without a
-// rank is in one set.
+// rank is in one set. A set that has copies is joined twice (SetCopies), so its tokens have ranks.
 struct RankedBlocks {
   const RawSets &left;
   const RawSets &right;

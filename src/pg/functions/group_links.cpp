@@ -64,9 +64,9 @@ void find_path(LinksWork *work) {
   const Buffer<int64_t> &nodes = work->links->nodes();
   int64 at = work->own_nodes[0];
   int32 place = 0;
-  for (const StrongLink &link : work->links->path(work->own_nodes[0], work->own_nodes[1], work->memory)) {
-    const int64 a = nodes[link.a], b = nodes[link.b], next = a == at ? b : a;
-    work->path.push_back({++place, at, next, link.weight});
+  for (const RankedPair &link : work->links->path(work->own_nodes[0], work->own_nodes[1], work->memory)) {
+    const int64 a = nodes[link.left], b = nodes[link.right], next = a == at ? b : a;
+    work->path.push_back({++place, at, next, link.similarity});
     at = next;
   }
   std::stable_sort(work->path.begin(), work->path.end(),
@@ -131,9 +131,9 @@ Datum simjoin_weakest_links(PG_FUNCTION_ARGS) {
     // A reader of keys gives one key at a time, so a third one is a copy.
     const Form_pg_attribute column = TupleDescAttr(result.columns(), 0);
     const Datum id = datumCopy(key_at(keys, nodes[group.component], 0), column->attbyval, column->attlen);
-    result.add({id, Int64GetDatum(group.nodes), key_at(keys, nodes[group.weakest.a], 0),
-                key_at(keys, nodes[group.weakest.b], 1), Float8GetDatum(group.weakest.weight),
-                Int64GetDatum(group.nodes_at_a)});
+    result.add({id, Int64GetDatum(group.nodes), key_at(keys, nodes[group.weakest.left], 0),
+                key_at(keys, nodes[group.weakest.right], 1), Float8GetDatum(group.weakest.similarity),
+                Int64GetDatum(group.nodes_at_left)});
     if (!column->attbyval) pfree(DatumGetPointer(id));
   });
   close_row_keys(keys);

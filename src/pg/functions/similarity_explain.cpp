@@ -4,7 +4,6 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
-#include "tsearch/ts_utils.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 }
@@ -29,6 +28,7 @@ extern "C" {
 #include "pg/sets/tokenizers.hpp"
 #include "pg/sets/tokens.hpp"
 #include "pg/sets/weights.hpp"
+#include "pg/sets/word_bags.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -168,25 +168,22 @@ void add_pieces(Explanation *explanation, int side, std::string_view text, const
 
 using WordCounts = std::unordered_map<std::string, size_t>;
 
-void add_words(Explanation *explanation, int side, std::string_view text, const Tokenizer &tokenizer,
+void add_words(Explanation *explanation, int side, std::string_view input, const Tokenizer &tokenizer,
                Oid configuration) {
   const Preparation preparation = tokenizer.preparation();
-  if (preparation.any()) text = prepare_text(text, preparation);
-  ParsedText parsed = {};
-  parsed.lenwords = 64;
-  parsed.words = static_cast<ParsedWord *>(palloc(static_cast<Size>(parsed.lenwords) * sizeof(ParsedWord)));
-  parsetext(configuration, &parsed, const_cast<char *>(text.data()), static_cast<int>(text.size()));
+  if (preparation.any()) input = prepare_text(input, preparation);
+  const ParsedText parsed = parsed_words(configuration, input);
   auto *counts = own(CurrentMemoryContext, [] { return std::make_unique<WordCounts>(); });
   for (int i = 0; i < parsed.curwords; ++i) {
     check_interrupts();
     const ParsedWord &word = parsed.words[i];
-    call_cpp([&] {
-      std::string token(word.word, word.len);
-      // As in a bag of words.
-      const size_t n = tokenizer.multi ? ++(*counts)[token] : 1;
-      if (tokenizer.multi && (n > 1 || token.find('#') != token.npos)) token += '#' + std::to_string(n);
-      explanation->add(side, token, 0, word.pos.pos);
-    });
+    std::string_view token(word.word, word.len);
+    if (tokenizer.multi) {
+      const size_t n = call_cpp([&] { return ++(*counts)[std::string(token)]; });
+      const auto *element = reinterpret_cast<const text *>(DatumGetPointer(occurrence_of(token, n)));
+      token = {VARDATA(element), VARSIZE(element) - VARHDRSZ};
+    }
+    call_cpp([&] { explanation->add(side, token, 0, word.pos.pos); });
   }
 }
 

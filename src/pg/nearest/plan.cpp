@@ -45,9 +45,9 @@ List *scan_columns(const NearestRowsPath *path, const Plan *input) {
 
 List *encode_nearest_rows(const NearestRowsFacts &facts) {
   List *encoded = list_make5_int(static_cast<int>(facts.measure), facts.distance, facts.single, facts.ordered,
-                                 facts.nulls_first);
-  return list_concat(encoded, list_make5_int(static_cast<int>(facts.token_type), facts.columns, facts.output,
-                                             facts.first_pairs, facts.by_keys));
+                                 facts.by_keys);
+  return list_concat(encoded, list_make5_int(facts.nulls_first, static_cast<int>(facts.token_type),
+                                             facts.columns, facts.output, facts.first_pairs));
 }
 
 NearestRowsFacts read_nearest_rows(const CustomScan *plan) {
@@ -56,12 +56,12 @@ NearestRowsFacts read_nearest_rows(const CustomScan *plan) {
           .distance = list_nth_int(facts, 1) != 0,
           .single = list_nth_int(facts, 2) != 0,
           .ordered = list_nth_int(facts, 3) != 0,
-          .by_keys = list_nth_int(facts, 9) != 0,
-          .nulls_first = list_nth_int(facts, 4) != 0,
-          .token_type = static_cast<TokenType>(list_nth_int(facts, 5)),
-          .columns = list_nth_int(facts, 6),
-          .output = list_nth_int(facts, 7),
-          .first_pairs = list_nth_int(facts, 8)};
+          .by_keys = list_nth_int(facts, 4) != 0,
+          .nulls_first = list_nth_int(facts, 5) != 0,
+          .token_type = static_cast<TokenType>(list_nth_int(facts, 6)),
+          .columns = list_nth_int(facts, 7),
+          .output = list_nth_int(facts, 8),
+          .first_pairs = list_nth_int(facts, 9)};
 }
 
 Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *clauses,

@@ -1,7 +1,6 @@
 #include "pg/sets/word_bags.hpp"
 
 extern "C" {
-#include "tsearch/ts_utils.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 }
@@ -22,11 +21,7 @@ struct Words {
 
 // Returns the words in the current memory context.
 Words words_of(Oid configuration, std::string_view text) {
-  ParsedText parsed = {};
-  parsed.lenwords =
-      static_cast<int32>(std::clamp(text.size() / 6, size_t{2}, size_t{MaxAllocSize / sizeof(ParsedWord)}));
-  parsed.words = static_cast<ParsedWord *>(palloc(static_cast<Size>(parsed.lenwords) * sizeof(ParsedWord)));
-  parsetext(configuration, &parsed, const_cast<char *>(text.data()), static_cast<int>(text.size()));
+  const ParsedText parsed = parsed_words(configuration, text);
   const auto count = static_cast<size_t>(parsed.curwords);
   const Words words = {allocate<std::string_view>(count), count};
   InterruptCounter interrupts;
@@ -39,7 +34,17 @@ Words words_of(Oid configuration, std::string_view text) {
   return words;
 }
 
-// Returns the element that stands for the n-th occurrence of a word.
+}  // namespace
+
+ParsedText parsed_words(Oid configuration, std::string_view text) {
+  ParsedText parsed = {};
+  parsed.lenwords =
+      static_cast<int32>(std::clamp(text.size() / 6, size_t{2}, size_t{MaxAllocSize / sizeof(ParsedWord)}));
+  parsed.words = static_cast<ParsedWord *>(palloc(static_cast<Size>(parsed.lenwords) * sizeof(ParsedWord)));
+  parsetext(configuration, &parsed, const_cast<char *>(text.data()), static_cast<int>(text.size()));
+  return parsed;
+}
+
 Datum occurrence_of(std::string_view word, size_t n) {
   if (n == 1 && word.find('#') == word.npos)
     return PointerGetDatum(cstring_to_text_with_len(word.data(), static_cast<int>(word.size())));
@@ -52,8 +57,6 @@ Datum occurrence_of(std::string_view word, size_t n) {
   std::memcpy(VARDATA(element) + word.size(), number, static_cast<size_t>(digits));
   return PointerGetDatum(element);
 }
-
-}  // namespace
 
 Datum make_word_bag(Oid configuration, std::string_view text) {
   MemoryContext result_context = CurrentMemoryContext;

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 
-#include "core/base/memory.hpp"
 #include "core/sort/parallel_sort.hpp"
 
 namespace simjoin {
@@ -37,14 +36,6 @@ struct ByLeft {
     return {static_cast<uint32_t>(key.hi >> 32), static_cast<uint32_t>(key.lo),
             std::bit_cast<double>(~(key.hi << 32 | key.lo >> 32))};
   }
-};
-
-// The partner of a row, by its rank.
-struct Partner {
-  static constexpr uint32_t none = UINT32_MAX;
-
-  double similarity;
-  uint32_t right;
 };
 
 }  // namespace simjoin
