@@ -110,11 +110,11 @@ CREATE OPERATOR CLASS text_similarity_ops FOR TYPE text[] USING gin AS
   STORAGE int4;
 
 CREATE FUNCTION similarity_index_tokens(query text) RETURNS text
-AS 'MODULE_PATHNAME', 'simjoin_similarity_index_tokens' LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME', 'simjoin_similarity_index_tokens' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION similarity_index_tokens(text) IS 'the most frequent tokens of the sets that a query returns, as the parameter "frequent" of an index on sets has them';
 CREATE FUNCTION create_similarity_index(relation regclass, tokens text, threshold float8 DEFAULT 0.7,
                                         measure text DEFAULT 'jaccard') RETURNS regclass
-AS 'MODULE_PATHNAME', 'simjoin_create_similarity_index' LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME', 'simjoin_create_similarity_index' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION create_similarity_index(regclass, text, float8, text) IS 'makes an index on the sets of a column or an expression, for searches from this threshold on';
 
 CREATE FUNCTION similarity_index_check(index regclass) RETURNS int8
@@ -153,7 +153,7 @@ AS 'MODULE_PATHNAME', 'simjoin_similarity_part_group' LANGUAGE C IMMUTABLE STRIC
 COMMENT ON FUNCTION similarity_part_group(int8, int) IS 'the group of an id, from 0 to groups - 1, for the rows or columns of a grid of parts';
 CREATE FUNCTION create_similarity_route(relation regclass, id text, tokens text, threshold float8, parts int DEFAULT 16,
                                         measure text DEFAULT 'jaccard') RETURNS regclass
-AS 'MODULE_PATHNAME', 'simjoin_create_similarity_route' LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME', 'simjoin_create_similarity_route' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION create_similarity_route(regclass, text, text, float8, int, text) IS 'makes and fills a table with the parts of each row, and a view of the pairs of similar rows; returns the view';
 
 CREATE FUNCTION spanning_forest_add(internal, int8, int8) RETURNS internal
@@ -226,16 +226,16 @@ COMMENT ON FUNCTION weighted_cosine_similarity(text, float4[], text, float4[]) I
 ALTER FUNCTION weighted_jaccard_similarity(int4[], float4[], int4[], float4[]) SUPPORT simjoin_measure_support;
 ALTER FUNCTION weighted_jaccard_similarity(int8[], float4[], int8[], float4[]) SUPPORT simjoin_measure_support;
 ALTER FUNCTION weighted_jaccard_similarity(text[], float4[], text[], float4[]) SUPPORT simjoin_measure_support;
-ALTER FUNCTION similarity_self_join(text, float8, text) SUPPORT simjoin_query_support;
-ALTER FUNCTION similarity_join(text, text, float8, text) SUPPORT simjoin_query_support;
-ALTER FUNCTION similarity_neighbors(text, text, int, float8, text) SUPPORT simjoin_query_support;
-ALTER FUNCTION duplicate_groups(text, float8, text, text, text, float8) SUPPORT simjoin_query_support;
+ALTER FUNCTION similarity_self_join(text, float8, text) CALLED ON NULL INPUT SUPPORT simjoin_query_support;
+ALTER FUNCTION similarity_join(text, text, float8, text) CALLED ON NULL INPUT SUPPORT simjoin_query_support;
+ALTER FUNCTION similarity_neighbors(text, text, int, float8, text) CALLED ON NULL INPUT SUPPORT simjoin_query_support;
+ALTER FUNCTION duplicate_groups(text, float8, text, text, text, float8) CALLED ON NULL INPUT SUPPORT simjoin_query_support;
 ALTER FUNCTION connected_components(text, text) SUPPORT simjoin_query_support;
 ALTER FUNCTION pagerank(text, float8, text, bool, float8, int, int8, text) SUPPORT simjoin_query_support;
-ALTER FUNCTION densest_subgraph(text, int, text) SUPPORT simjoin_query_support;
-ALTER FUNCTION densest_subgraph_density(text, int, text) SUPPORT simjoin_query_support;
-ALTER FUNCTION minhash_signatures(text, int, bigint) SUPPORT simjoin_query_support;
-ALTER FUNCTION weighted_minhash_signatures(text, int, bigint) SUPPORT simjoin_query_support;
+ALTER FUNCTION densest_subgraph(text, int, text) CALLED ON NULL INPUT SUPPORT simjoin_query_support;
+ALTER FUNCTION densest_subgraph_density(text, int, text) CALLED ON NULL INPUT SUPPORT simjoin_query_support;
+ALTER FUNCTION minhash_signatures(text, int, bigint) CALLED ON NULL INPUT SUPPORT simjoin_query_support;
+ALTER FUNCTION weighted_minhash_signatures(text, int, bigint) CALLED ON NULL INPUT SUPPORT simjoin_query_support;
 ALTER FUNCTION minhash_self_join(text, float8, int, int, int, bool, bigint) SUPPORT simjoin_query_support;
 ALTER FUNCTION minhash_join(text, text, float8, int, int, int, bool, bigint) SUPPORT simjoin_query_support;
 ALTER FUNCTION flyhash_signatures(text, int, int, int, bigint) SUPPORT simjoin_query_support;
@@ -287,14 +287,14 @@ COMMENT ON FUNCTION connected_components(text, anyelement, text) IS
 
 CREATE FUNCTION group_path(pairs text, from_id anycompatible, to_id anycompatible)
 RETURNS TABLE (step int, a anycompatible, b anycompatible, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_group_path' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_group_path' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION group_path(text, anycompatible, anycompatible) IS
 'the pairs of a query that connect two ids by the path whose weakest pair is the strongest, the weakest pair first';
 
 CREATE FUNCTION weakest_links(pairs text)
 RETURNS TABLE (group_id bigint, rows bigint, a bigint, b bigint, similarity float8, rows_at_a bigint)
-AS 'MODULE_PATHNAME', 'simjoin_weakest_links' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_weakest_links' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION weakest_links(pairs text, key anyelement)
 RETURNS TABLE (group_id anyelement, rows bigint, a anyelement, b anyelement, similarity float8, rows_at_a bigint)
@@ -490,7 +490,7 @@ COMMENT ON FUNCTION word_set(text, regconfig, tokenizer) IS 'set of the words of
 
 CREATE FUNCTION similarity_self_join(query text, threshold float8, tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a bigint, b bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_self_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION similarity_self_join(query text, threshold float8, key anyelement, tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a anyelement, b anyelement, similarity float8)
@@ -503,7 +503,7 @@ COMMENT ON FUNCTION similarity_self_join(text, float8, anyelement, tokenizer, te
 
 CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8, tokens tokenizer, measure text DEFAULT 'jaccard')
 RETURNS TABLE (a bigint, b bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_join' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_join' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION similarity_join(left_query text, right_query text, threshold float8, left_key anyelement, right_key anycompatible,
                                 tokens tokenizer, measure text DEFAULT 'jaccard')
@@ -517,12 +517,12 @@ COMMENT ON FUNCTION similarity_join(text, text, float8, anyelement, anycompatibl
 
 CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, measure text, ties bool)
 RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, tokens tokenizer,
                                      measure text DEFAULT 'jaccard', ties bool DEFAULT false)
 RETURNS TABLE (a bigint, b bigint, similarity float8, rank int)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_neighbors' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 CREATE FUNCTION similarity_neighbors(left_query text, right_query text, k int, min_similarity float8, left_key anyelement,
                                      right_key anycompatible, tokens tokenizer, measure text DEFAULT 'jaccard',
@@ -541,7 +541,7 @@ CREATE FUNCTION duplicate_groups(query text, threshold float8, tokens tokenizer,
                                  keep text DEFAULT 'smallest_id', max_group_share float8 DEFAULT 0.1,
                                  measure text DEFAULT 'jaccard')
 RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_duplicate_groups' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 -- The order of the last arguments keeps calls of six arguments without types unique.
 CREATE FUNCTION duplicate_groups(query text, threshold float8, key anyelement, tokens tokenizer, method text DEFAULT 'components',
@@ -748,12 +748,12 @@ COMMENT ON FUNCTION similarity_explain(anyarray, float4[], anyarray, float4[]) I
 -- The default of batch becomes the serial algorithm.
 CREATE OR REPLACE FUNCTION cluster_documents(query text, threshold float8, max_terms int DEFAULT 20, batch int DEFAULT 1)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_cluster_documents' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_cluster_documents' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 CREATE OR REPLACE FUNCTION cluster_stream(state regclass, query text, threshold float8, max_terms int DEFAULT 20,
                                           batch int DEFAULT 1)
 RETURNS TABLE (id bigint, cluster bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_cluster_stream' LANGUAGE C VOLATILE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_cluster_stream' LANGUAGE C VOLATILE COST 100000
 SUPPORT simjoin_query_support;
 
 CREATE FUNCTION cluster_documents(query text, threshold float8, max_terms int, batch int,
@@ -885,7 +885,7 @@ COMMENT ON FUNCTION simjoin_gpu_service() IS
 
 CREATE FUNCTION best_matches(pairs text, method text DEFAULT 'best')
 RETURNS TABLE (a bigint, b bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_best_matches' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_best_matches' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION best_matches(text, text) IS
 'matches among pairs (a, b, similarity) of a query; methods: best, of each a, mutual, one_to_one, greedily, and assignment, with the greatest sum';
@@ -899,7 +899,7 @@ COMMENT ON FUNCTION best_matches(text, anyelement, anycompatible, text) IS
 CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, measure text DEFAULT 'jaccard',
                                  method text DEFAULT 'best')
 RETURNS TABLE (a bigint, b bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_match(text, text, float8, text, text) IS
 'matches among the pairs of similarity_join, by one of the methods of best_matches';
@@ -913,7 +913,7 @@ COMMENT ON FUNCTION similarity_match(text, text, float8, anyelement, anycompatib
 CREATE FUNCTION similarity_match(left_query text, right_query text, threshold float8, tokens tokenizer,
                                  method text DEFAULT 'best', measure text DEFAULT 'jaccard')
 RETURNS TABLE (a bigint, b bigint, similarity float8)
-AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE STRICT COST 100000
+AS 'MODULE_PATHNAME', 'simjoin_similarity_match' LANGUAGE C STABLE COST 100000
 SUPPORT simjoin_query_support;
 COMMENT ON FUNCTION similarity_match(text, text, float8, tokenizer, text, text) IS
 'similarity_match for queries of texts, as in tokens => ''shingles(5)''';

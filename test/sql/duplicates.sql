@@ -110,7 +110,7 @@ SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELEC
 SELECT count(*), count(DISTINCT group_id) AS groups FROM duplicate_groups('SELECT i, ARRAY[i % 12] FROM generate_series(1, 12012) i', 0.6, max_group_share => 1);
 SET client_min_messages = warning;
 
--- Other types, measures and small inputs. NULL arguments give no rows.
+-- Other types, measures and small inputs. NULL arguments are errors.
 SELECT * FROM duplicate_groups('VALUES (1, ''{a,b}''::text[]), (2, ''{b,a}''), (3, ''{A,b}'')', 2, 'overlap');
 SELECT * FROM duplicate_groups('SELECT 1, ''{1}''::bigint[] WHERE false', 0.5);
 SELECT * FROM duplicate_groups('SELECT 1, NULL::bigint[]', 0.5, method => 'star');

@@ -116,7 +116,7 @@ SELECT * FROM similarity_join('SELECT 1, ''{1}''::text[] WHERE false', 'SELECT 1
 SELECT * FROM similarity_neighbors('SELECT 1, ''{1}''::text[]', 'SELECT 1, ''{1}''::text[] WHERE false', 5);
 SELECT * FROM similarity_neighbors('SELECT 1, ''{a}''::text[]', 'VALUES (1, ''{b}''::text[]), (2, NULL), (3, ''{a,c}'')', 5);
 
--- NULL arguments give no rows. The threshold of overlap is a count. A closing semicolon does no harm.
+-- NULL arguments are errors. The threshold of overlap is a count. A closing semicolon does no harm.
 SELECT * FROM similarity_self_join(NULL, 0.5);
 SELECT * FROM similarity_self_join('SELECT 1, ''{1}''::int[]', NULL);
 SELECT * FROM similarity_self_join('SELECT i, ARRAY[1, 2, i] FROM generate_series(1, 3) i;', 2, measure => 'overlap') ORDER BY 1, 2;

@@ -79,7 +79,7 @@ SELECT * FROM densest_subgraph_density('VALUES (1, 2), (2, 3)', 1);
 SELECT * FROM densest_subgraph('SELECT 1, 2 WHERE false', 5);
 SELECT * FROM densest_subgraph_density('SELECT 1, 2 WHERE false', 5);
 
--- NULL arguments give no rows.
+-- NULL arguments are errors.
 SELECT * FROM connected_components(NULL);
 SELECT * FROM pagerank(NULL);
 SELECT * FROM pagerank('VALUES (1, 2)', damping => NULL);

@@ -51,6 +51,8 @@ SELECT comparison, level, pairs, round(weight::numeric, 1) AS weight, weight_err
 FROM linkage_weights('SELECT name >= 0.8 AS name, born, town = 2 AS town, NOT (town = 2 AND name >= 0.8) AS odd, true AS same, NULL::real AS missing FROM pairs')
 ORDER BY place, level;
 SELECT count(*) FROM linkage_weights(NULL);
+-- Thresholds in per cent.
+SELECT level, pairs FROM linkage_weights('SELECT name, born, town, town = 2 AS near FROM pairs', '{"name": [80, 90]}') WHERE comparison = 'name';
 
 -- Errors.
 SELECT * FROM linkage_weights('SELECT name, born, town FROM pairs WHERE false');

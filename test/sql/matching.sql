@@ -113,7 +113,7 @@ PREPARE untyped AS SELECT * FROM best_matches($1, $2);
 EXECUTE untyped('VALUES (1, 2, 0.5)', 'assignment');
 DEALLOCATE untyped;
 
--- NULL arguments give no rows.
+-- NULL arguments are errors.
 SELECT * FROM best_matches(NULL);
 SELECT * FROM best_matches('TABLE few', NULL::int, NULL::int, NULL);
 SELECT * FROM similarity_match('TABLE lefts', NULL, 0.5);

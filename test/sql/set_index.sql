@@ -171,6 +171,7 @@ INSERT INTO indexed (id, tokens) VALUES (-1, '{1,NULL}');
 INSERT INTO indexed (id, tokens) VALUES (-1, '{{1,2},{3,4}}');
 SELECT create_similarity_index('indexed', 'id', 0.5);
 SELECT create_similarity_index('indexed', 'tokens', 2);
+SELECT create_similarity_index('indexed', 'tokens || random()::int', 0.5);
 SELECT similarity_index_tokens('SELECT id FROM indexed');
 SELECT length(similarity_index_tokens('SELECT tokens FROM indexed')) > 100 AS long, similarity_index_tokens('SELECT tokens FROM indexed LIMIT 0');
 DROP TABLE indexed, notes, parted;

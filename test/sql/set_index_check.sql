@@ -102,6 +102,7 @@ END $$;
 CREATE ROLE regress_checker;
 GRANT CREATE ON SCHEMA public TO regress_checker;
 SET ROLE regress_checker;
+SELECT create_similarity_index('checked', 'tokens', 0.5);
 SELECT similarity_index_check('checked_tokens');
 SELECT similarity_index_check('divided_similarity_idx');
 CREATE TABLE owned (tokens int[]);

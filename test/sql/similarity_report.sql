@@ -63,6 +63,6 @@ SELECT similarity_report('TABLE notes', tokens => 'shingles(3)', measure => 'con
 \set SHOW_CONTEXT never
 SELECT similarity_report('TABLE notes', '{80}', tokens => 'shingles(3)');
 SELECT similarity_report('notes', tokens => 'shingles(3)');
-SELECT similarity_report(NULL) IS NULL AND similarity_report('TABLE notes', measure => NULL) IS NULL AS none;
+SELECT similarity_report(NULL);
 
 DROP SCHEMA report_test CASCADE;

@@ -58,6 +58,11 @@ void check_similarity(double value, Measure measure, const char *function, const
 void check_similarity(double value, const RowMeasure &of_rows, const char *function, const char *argument,
                       bool zero_allowed) {
   const Measure measure = of_rows.measure;
+  if (measure == Measure::overlap && !zero_allowed && value > 0 && value < 1)
+    ereport(WARNING, (errmsg("%s: %s is %s, which one shared token reaches", function, argument,
+                             float8out_internal(value)),
+                      errhint("The measure overlap is the number of shared tokens. For shares of them use "
+                              "overlap_coefficient or jaccard.")));
   if (is_similarity(value, measure) || (zero_allowed && value == 0)) return;
   raise_argument(
       function, argument, value,

@@ -32,12 +32,14 @@ bool NamedArguments::is_null(std::string_view name) const {
   return number < 0 || call_->args[number].isnull;
 }
 
-bool NamedArguments::any_null(std::initializer_list<std::string_view> may_be_null) const {
+void NamedArguments::refuse_null(const char *function,
+                                 std::initializer_list<std::string_view> may_be_null) const {
   for (int i = 0; i < names_.count; ++i)
     if (call_->args[i].isnull &&
         std::find(may_be_null.begin(), may_be_null.end(), names_.names[i]) == may_be_null.end())
-      return true;
-  return false;
+      ereport(ERROR,
+              (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s: %s is NULL", function, names_.names[i]),
+               errhint("Give a value. An argument that has a default can be left out.")));
 }
 
 int NamedArguments::place(const char *name) const {

@@ -38,8 +38,9 @@ class NamedArguments {
   // Returns whether the argument is NULL, or missing.
   bool is_null(std::string_view name) const;
 
-  // Returns whether an argument is NULL, other than those of these names.
-  bool any_null(std::initializer_list<std::string_view> may_be_null) const;
+  // Errors, naming `function`, if an argument is NULL, other than those of these names. A function of queries
+  // that returned no rows then would say that there are no duplicates.
+  void refuse_null(const char *function, std::initializer_list<std::string_view> may_be_null) const;
 
   // Returns the type of the argument in the call.
   Oid type(const char *name) const;

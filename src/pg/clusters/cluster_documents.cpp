@@ -164,7 +164,7 @@ Clustering *start_clustering(const NamedArguments &arguments, ResultRows *result
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s: merge is NULL", function),
                     errhint("Leave it out if clusters should stay apart. Give the type of ids by name, as in "
                             "key => NULL::int.")));
-  if (arguments.any_null({"key"})) return nullptr;
+  arguments.refuse_null(function, {"key"});
   ClusterOptions options = options_of(arguments, merges, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "clusters", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
@@ -217,7 +217,6 @@ Datum simjoin_cluster_documents(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
   Clustering *clustering = start_clustering(arguments, &result, "cluster_documents");
-  if (clustering == nullptr) return 0;
   cluster_query(clustering, arguments.string("query"));
   MemoryContextDelete(clustering->context);
   return 0;

@@ -31,7 +31,7 @@ struct Clustering {
 };
 
 // Returns a clustering with the parameters of the call. Errors, naming `function`, where a parameter is not
-// valid. Returns nullptr where an argument is NULL.
+// valid or NULL.
 Clustering *start_clustering(const NamedArguments &arguments, ResultRows *result, const char *function);
 
 // Returns the number by which a cluster is known to the user.

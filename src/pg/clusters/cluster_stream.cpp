@@ -298,7 +298,6 @@ Datum simjoin_cluster_stream(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
   Clustering *clustering = start_clustering(arguments, &result, function);
-  if (clustering == nullptr) return 0;
   const Oid table = PG_GETARG_OID(0);
   check_table(table, function);
   lock_table(table, function);

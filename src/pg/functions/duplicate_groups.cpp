@@ -103,7 +103,7 @@ PG_FUNCTION_INFO_V1(simjoin_duplicate_groups);
 Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key", "verdicts"})) return 0;
+  arguments.refuse_null(groups_function, {"key", "verdicts"});
   const GroupsCall call = call_with(arguments, result);
   check_similarity(call.threshold, call.measure, groups_function);
   GroupingWork *work;

@@ -113,7 +113,8 @@ PG_FUNCTION_INFO_V1(simjoin_flyhash_signatures);
 Datum simjoin_flyhash_signatures(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   FlyArguments arguments;
-  if (!fly_arguments(fcinfo, flyhash_function, &arguments) || PG_ARGISNULL(0)) return 0;
+  NamedArguments(fcinfo).refuse_null(flyhash_function, {"winners", "projection", "key"});
+  fly_arguments(fcinfo, flyhash_function, &arguments);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "flyhash", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
   RowKeys *keys =

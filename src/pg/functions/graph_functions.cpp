@@ -210,7 +210,7 @@ PG_FUNCTION_INFO_V1(simjoin_connected_components);
 Datum simjoin_connected_components(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key", "nodes"})) return 0;
+  arguments.refuse_null("connected_components", {"key", "nodes"});
   return_components(call_with(arguments, "connected_components"), &result);
   return 0;
 }
@@ -219,7 +219,7 @@ PG_FUNCTION_INFO_V1(simjoin_pagerank);
 Datum simjoin_pagerank(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key", "nodes"})) return 0;
+  arguments.refuse_null("pagerank", {"key", "nodes"});
   const GraphCall call = call_with(arguments, "pagerank");
   return_ranks(call, pagerank_arguments(arguments, "pagerank"), &result);
   return 0;
@@ -229,7 +229,7 @@ PG_FUNCTION_INFO_V1(simjoin_densest_subgraph);
 Datum simjoin_densest_subgraph(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key"})) return 0;
+  arguments.refuse_null("densest_subgraph", {"key"});
   return_subgraph(find_densest(arguments, "densest_subgraph"), &result);
   return 0;
 }
@@ -238,7 +238,7 @@ PG_FUNCTION_INFO_V1(simjoin_densest_subgraph_density);
 Datum simjoin_densest_subgraph_density(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key"})) return 0;
+  arguments.refuse_null("densest_subgraph_density", {"key"});
   return_density(find_densest(arguments, "densest_subgraph_density"), &result);
   return 0;
 }

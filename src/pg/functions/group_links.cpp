@@ -93,6 +93,7 @@ PG_FUNCTION_INFO_V1(simjoin_group_path);
 Datum simjoin_group_path(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
+  arguments.refuse_null("group_path", {});
   const Oid type = getBaseType(result.column_type(1));
   const bool integers = is_id_type(type);
   Datum ids[] = {PG_GETARG_DATUM(1), PG_GETARG_DATUM(2)};
@@ -119,7 +120,7 @@ PG_FUNCTION_INFO_V1(simjoin_weakest_links);
 Datum simjoin_weakest_links(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key"})) return 0;
+  arguments.refuse_null("weakest_links", {"key"});
   const GraphCall call = {{"weakest_links", arguments.string("pairs"), nullptr, true},
                           {"key", arguments.has("key") ? arguments.type("key") : InvalidOid}};
   MemoryContext context = create_graph_context();

@@ -173,7 +173,7 @@ FunctionJoin *start_join(const JoinCall &call, double threshold, KeyNumbers righ
 Datum join_pairs(FunctionCallInfo fcinfo, const char *function) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key", "left_key", "right_key"})) return 0;
+  arguments.refuse_null(function, {"key", "left_key", "right_key"});
   const JoinCall call = call_with(arguments, function, result);
   const double threshold = arguments.real("threshold");
   check_similarity(threshold, call.measure, call.function);
@@ -202,7 +202,7 @@ PG_FUNCTION_INFO_V1(simjoin_similarity_neighbors);
 Datum simjoin_similarity_neighbors(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key", "left_key", "right_key"})) return 0;
+  arguments.refuse_null("similarity_neighbors", {"key", "left_key", "right_key"});
   const JoinCall call = call_with(arguments, "similarity_neighbors", result);
   const int32 k = arguments.integer("k");
   const double least = arguments.real("min_similarity");

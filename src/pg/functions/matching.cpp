@@ -95,7 +95,7 @@ Datum simjoin_best_matches(PG_FUNCTION_ARGS) {
   const char *function = "best_matches";
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"left_key", "right_key"})) return 0;
+  arguments.refuse_null(function, {"left_key", "right_key"});
   const MatchMethod method = method_argument(arguments, function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "matching", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
@@ -126,7 +126,7 @@ Datum simjoin_similarity_match(PG_FUNCTION_ARGS) {
   const char *function = "similarity_match";
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"left_key", "right_key"})) return 0;
+  arguments.refuse_null(function, {"left_key", "right_key"});
   const MatchMethod method = method_argument(arguments, function);
   const RowMeasure measure = row_measure_by_name(arguments.string("measure"), function);
   const double threshold = arguments.real("threshold");

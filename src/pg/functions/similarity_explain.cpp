@@ -273,7 +273,6 @@ PG_FUNCTION_INFO_V1(simjoin_similarity_explain);
 Datum simjoin_similarity_explain(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({})) return 0;
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, explain_function, ALLOCSET_DEFAULT_SIZES);
   MemoryContext old = MemoryContextSwitchTo(context);

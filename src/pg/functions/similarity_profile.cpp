@@ -354,7 +354,7 @@ PG_FUNCTION_INFO_V1(simjoin_similarity_profile);
 Datum simjoin_similarity_profile(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"sample", "key", "tokens"})) return 0;
+  arguments.refuse_null(profile_function, {"sample", "key", "tokens"});
   ProfileCall call = {};
   call.query = arguments.string("query");
   call.measure = symmetric_measure_by_name(arguments.string("measure"), profile_function);

@@ -131,9 +131,9 @@ size_t max_terms_of(const NamedArguments &arguments) {
 Datum weigh_query(FunctionCallInfo fcinfo, const char *function, TermWeight weight) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
+  arguments.refuse_null(function, {"kind", "max_terms", "key", "tokens"});
   const WeightCall call = {function, weight, kind_of(arguments, function), max_terms_of(arguments),
                            arguments.optional_string("tokens")};
-  if (arguments.is_null("query")) return 0;
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "weights of terms", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);

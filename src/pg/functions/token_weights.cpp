@@ -92,9 +92,9 @@ PG_FUNCTION_INFO_V1(simjoin_token_weights);
 Datum simjoin_token_weights(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
+  arguments.refuse_null(weights_function, {"kind", "tokens"});
   const TokenType kind =
       arguments.has("kind") ? kind_argument(arguments.type("kind"), weights_function) : TokenType::text;
-  if (arguments.is_null("query")) return 0;
   MemoryContext context =
       AllocSetContextCreate(CurrentMemoryContext, "weights of tokens", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);

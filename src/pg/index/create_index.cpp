@@ -4,6 +4,7 @@
 extern "C" {
 #include "access/tupdesc.h"
 #include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "parser/parse_coerce.h"
@@ -19,7 +20,9 @@ extern "C" {
 
 #include "core/lookup/token_order.hpp"
 #include "pg/base/arguments.hpp"
+#include "pg/base/compat.hpp"
 #include "pg/base/errors.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/computation/watch.hpp"
@@ -83,6 +86,27 @@ char *frequent_tokens(const char *query, const char *expression, const char *fun
   return parameter;
 }
 
+// Executes a statement with the literal `frequent`, of some thousand characters, which an error does not
+// show.
+void create_index(const char *statement, const char *frequent) {
+  MemoryContext context = CurrentMemoryContext;
+  PG_TRY();
+  { execute_statement(statement); }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(context);
+    ErrorData *error = CopyErrorData();
+    FlushErrorState();
+    char *literal = error->context == nullptr ? nullptr : strstr(error->context, frequent);
+    if (literal != nullptr) {
+      *literal = '\0';
+      error->context = psprintf("%s'...'%s", error->context, literal + strlen(frequent));
+    }
+    ReThrowError(error);
+  }
+  PG_END_TRY();
+}
+
 // Returns a double as SQL has it.
 char *double_literal(double value) {
   return DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
@@ -95,32 +119,37 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_similarity_index_tokens);
 Datum simjoin_similarity_index_tokens(PG_FUNCTION_ARGS) {
   TokenType unused;
-  char *parameter = frequent_tokens(string_argument(fcinfo, 0), nullptr, "similarity_index_tokens", &unused);
+  constexpr const char *function = "similarity_index_tokens";
+  NamedArguments(fcinfo).refuse_null(function, {});
+  char *parameter = frequent_tokens(string_argument(fcinfo, 0), nullptr, function, &unused);
   PG_RETURN_TEXT_P(cstring_to_text(parameter));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_create_similarity_index);
 Datum simjoin_create_similarity_index(PG_FUNCTION_ARGS) {
   constexpr const char *function = "create_similarity_index";
+  NamedArguments(fcinfo).refuse_null(function, {});
   const Oid table = PG_GETARG_OID(0);
   const char *tokens = string_argument(fcinfo, 1), *measure_name = string_argument(fcinfo, 3);
   const double threshold = PG_GETARG_FLOAT8(2);
   check_similarity(threshold, symmetric_measure_by_name(measure_name, function), function);
+  compat::check_owns(table, get_relkind_objtype(get_rel_relkind(table)));  // before its rows are read
 
   const char *name = relation_name(table);
   TokenType type;
-  const char *frequent =
-      frequent_tokens(psprintf("SELECT (%s) FROM %s", tokens, name), tokens, function, &type);
+  const char *frequent = quote_literal_cstr(
+      frequent_tokens(psprintf("SELECT (%s) FROM %s", tokens, name), tokens, function, &type));
   const Oid schema = get_rel_namespace(table);
   const char *index = ChooseRelationName(get_rel_name(table), nullptr, "similarity_idx", schema, true);
   // The operator classes are where this function is.
   const char *classes =
       quote_qualified_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)),
                                  class_names[static_cast<int>(type)].data());
-  execute_statement(
+  create_index(
       psprintf("CREATE INDEX %s ON %s USING gin ((%s) %s (measure = %s, threshold = %s, frequent = %s))",
                quote_identifier(index), name, tokens, classes, quote_literal_cstr(measure_name),
-               quote_literal_cstr(double_literal(threshold)), quote_literal_cstr(frequent)));
+               quote_literal_cstr(double_literal(threshold)), frequent),
+      frequent);
   const Oid made = get_relname_relid(index, schema);
   if (!OidIsValid(made)) elog(ERROR, "%s: index \"%s\" was not made", function, index);
   PG_RETURN_OID(made);

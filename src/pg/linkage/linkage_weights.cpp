@@ -51,6 +51,9 @@ struct Comparison {
   ComparisonKind kind;
   int count;
   double thresholds[most_thresholds];  // ascending
+  bool given;                          // the thresholds are those of the call
+  bool seen;                           // a pair has a value
+  double largest;                      // of the pairs' values
 
   uint8 level_of(double value) const {
     return static_cast<uint8>(std::upper_bound(thresholds, thresholds + count, value) - thresholds);
@@ -156,6 +159,7 @@ void ComparisonReader::read_levels() {
       found = true;
       if (columns[i].kind == ComparisonKind::equality) raise_levels(name, "The column is of type boolean.");
       read_thresholds_of(value, &columns[i]);
+      columns[i].given = true;
     }
     if (!found) raise_levels(name, "The query has no column of this name.");
   }
@@ -187,6 +191,8 @@ void ComparisonReader::take(const QueryRow &row) {
     if (row.get(i, &datum)) {
       const double value = comparison_value(datum, row.types[i]);
       check_comparison(columns[i], value);
+      columns[i].largest = columns[i].seen ? std::max(columns[i].largest, value) : value;
+      columns[i].seen = true;
       level = columns[i].level_of(value);
     }
     vector.set_level(static_cast<size_t>(i), level);
@@ -202,6 +208,17 @@ void watch_linkage(const LinkageWork *work, MemoryContext context) {
     figures.device = "cpu";
     return figures;
   });
+}
+
+// Says which columns have thresholds that no pair reaches, as percentages of similarities from 0 to 1.
+void report_unreached(const ComparisonReader &reader) {
+  for (int i = 0; i < reader.count; ++i) {
+    const Comparison &column = reader.columns[i];
+    if (!column.given || !column.seen || column.largest >= column.thresholds[0]) continue;
+    ereport(WARNING, (errmsg("%s: no pair reaches a threshold of \"%s\"", linkage_function, column.name),
+                      errdetail("Its largest value is %g, its lowest threshold %g.", column.largest,
+                                column.thresholds[0])));
+  }
 }
 
 // Says what of the model is doubtful.
@@ -273,7 +290,7 @@ PG_FUNCTION_INFO_V1(simjoin_linkage_weights);
 Datum simjoin_linkage_weights(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"levels"})) return 0;
+  arguments.refuse_null(linkage_function, {"levels"});
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "linkage", ALLOCSET_DEFAULT_SIZES);
   give_up_at_conflict(context);
   const size_t limit = memory_limit_of(context);
@@ -283,6 +300,7 @@ Datum simjoin_linkage_weights(PG_FUNCTION_ARGS) {
   reader->work = work;
   reader->levels = arguments.is_null("levels") ? nullptr : arguments.jsonb("levels");
   read_watched_query(arguments.string("query"), reader, linkage_function, context);
+  report_unreached(*reader);
   note_work(context);
   run_interruptibly(context, [work](WorkerPool &pool) {
     const Buffer<ComparisonVector> vectors = work->counts->sorted(pool.stop());

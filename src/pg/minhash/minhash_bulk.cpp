@@ -108,7 +108,7 @@ void SignatureReader::take(const QueryRow &row) {
 Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const char *function) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"key", "tokens"})) return 0;
+  arguments.refuse_null(function, {"key", "tokens"});
   const bool weighted = family == SignatureFamily::weighted;
   const char *what = weighted ? "samples" : "permutations";
   const int32 permutations = arguments.integer(what);

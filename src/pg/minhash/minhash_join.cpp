@@ -91,7 +91,7 @@ LshSpec spec_of(const NamedArguments &arguments, bool weighted, const char *func
 Datum join_by_bands(FunctionCallInfo fcinfo, bool self_join, bool weighted, const char *function) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"bands", "rows", "recall", "key", "left_key", "right_key", "tokens"})) return 0;
+  arguments.refuse_null(function, {"bands", "rows", "recall", "key", "left_key", "right_key", "tokens"});
   LshSpec spec = spec_of(arguments, weighted, function);
   spec.self_join = self_join;
   FunctionJoin *join = create_function_join(function, {Measure::jaccard, weighted}, self_join);

@@ -180,7 +180,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(simjoin_similarity_report);
 Datum simjoin_similarity_report(PG_FUNCTION_ARGS) {
   const NamedArguments arguments(fcinfo);
-  if (arguments.any_null({"sample", "key", "tokens", "group_threshold"})) PG_RETURN_NULL();
+  arguments.refuse_null(report_function, {"sample", "key", "tokens", "group_threshold"});
   check_arguments(arguments);
   // The other functions are where this one is.
   const char *schema = quote_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)));

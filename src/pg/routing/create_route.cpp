@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/base/arguments.hpp"
 #include "pg/base/distributed.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/query/query_source.hpp"
@@ -54,6 +55,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_create_similarity_route);
 Datum simjoin_create_similarity_route(PG_FUNCTION_ARGS) {
+  NamedArguments(fcinfo).refuse_null(function, {});
   const Oid table = PG_GETARG_OID(0);
   const char *id = string_argument(fcinfo, 1), *tokens = string_argument(fcinfo, 2);
   const double threshold = PG_GETARG_FLOAT8(3);
