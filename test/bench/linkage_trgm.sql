@@ -14,4 +14,10 @@ CALL judge('DBLP-ACM', 'pg_trgm, titles, best',
 CALL judge('Fodors-Zagats', 'pg_trgm, names and addresses, best',
            $$SELECT x.id AS a, y.id AS b FROM fodors x CROSS JOIN LATERAL (SELECT id FROM zagats y WHERE (y.name || ' ' || y.addr) % (x.name || ' ' || x.addr)
                                                                         ORDER BY similarity(y.name || ' ' || y.addr, x.name || ' ' || x.addr) DESC, id LIMIT 1) y$$, 'fodors_zagats');
+-- Persons, the first of them a twentieth: their names and dates of birth.
+CREATE INDEX ON persons USING gin ((full_name || ' ' || dob) gin_trgm_ops);
+CREATE TABLE some_same AS SELECT a, b FROM (SELECT a, b FROM same_person UNION ALL SELECT b, a FROM same_person) s WHERE a % 20 = 0;
+SET pg_trgm.similarity_threshold = 0.5;
+CALL judge('historical_50k', 'pg_trgm, names and births >= 0.5, a twentieth',
+           $$SELECT x.id AS a, y.id AS b FROM persons x JOIN persons y ON (y.full_name || ' ' || y.dob) % (x.full_name || ' ' || x.dob) AND x.id <> y.id WHERE x.id % 20 = 0$$, 'some_same');
 SELECT data, method, pairs, precision, recall, f1, b3, cpu FROM results WHERE method LIKE 'pg_trgm%' ORDER BY n;

@@ -159,7 +159,8 @@ void with_call(Node *expression, Body &&body) {
 // Errors where a call gives NULL as a measure or method at the place of a key. It was meant as the key of a
 // function for keys: PostgreSQL takes a key of a type like text, given by its place, for that text.
 void check_no_misplaced_key(const Call &call) {
-  const int place = strcmp(call.function, "similarity_match") == 0 ? 3 : 2;
+  const bool two_keys = strcmp(call.function, "similarity_match") == 0;
+  const int place = two_keys ? 3 : 2;
   if (call.names.count <= place) return;
   const std::string_view name = call.names.names[place];
   if (name != "measure" && name != "method") return;
@@ -171,7 +172,8 @@ void check_no_misplaced_key(const Call &call) {
   if (!IsA(argument, Const) || !reinterpret_cast<Const *>(argument)->constisnull) return;
   ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                   errmsg("%s: %s is NULL", call.function, call.names.names[place]),
-                  errhint("Give the type of ids that are texts by name, as in key => NULL::text.")));
+                  errhint("Give the type of ids that are texts by name, as in %s => NULL::text.",
+                          two_keys ? "left_key => NULL::text, right_key" : "key")));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <string_view>
 
 #include "core/base/memory_shares.hpp"
 #include "pg/base/computation_memory.hpp"
@@ -106,14 +107,17 @@ void append_key(const RowKeys &keys, Datum key) {
 
 [[noreturn]] void raise_other_type(const RowKeys &keys, Oid type) {
   const char *name = keys.argument.name, *given = format_type_be(type);
-  ereport(ERROR,
-          (errcode(ERRCODE_DATATYPE_MISMATCH),
-           errmsg("%s: a query returns ids of type %s, and %s of type %s", keys.function, given,
-                  name == nullptr ? "they should be" : psprintf("%s is", name),
-                  format_type_be(keys.argument.type)),
-           errhint("%s", name == nullptr
-                             ? "Cast the ids in the query."
-                             : psprintf("Give %s => NULL::%s, or cast the ids in the query.", name, given))));
+  // Only the type of a key counts, but from_id is an id of a row.
+  const bool is_key = name != nullptr && std::string_view(name).ends_with("key");
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("%s: a query returns ids of type %s, and %s of type %s", keys.function, given,
+                         name == nullptr ? "they should be" : psprintf("%s is", name),
+                         format_type_be(keys.argument.type)),
+                  errhint("%s", name == nullptr
+                                    ? "Cast the ids in the query."
+                                    : psprintf(is_key ? "Give %s => NULL::%s, or cast the ids in the query."
+                                                      : "Cast %s to %s, or the ids in the query.",
+                                               name, given))));
   pg_unreachable();
 }
 
