@@ -158,6 +158,20 @@ DROP OWNED BY regress_simjoin_arms;
 DROP ROLE regress_simjoin_arms;
 DEALLOCATE by_number;
 
+-- Arms do not share the working table of a recursive query.
+SET enable_nestloop = off;
+CREATE VIEW reached AS
+WITH RECURSIVE r(n, name, id) AS (
+  SELECT 1, name, id FROM people WHERE id < 5
+  UNION ALL SELECT n + 1, b.name, b.id FROM r JOIN people b ON (jaccard_similarity(r.name, b.name) >= 0.6 OR r.id + 3 = b.id) WHERE n < 4)
+SELECT n, count(*) AS rows FROM r GROUP BY n;
+TABLE reached ORDER BY n;
+SET simjoin.enable_join = off;
+TABLE reached ORDER BY n;
+RESET simjoin.enable_join;
+RESET enable_nestloop;
+DROP VIEW reached;
+
 -- An array that is no set raises an error only where a nested loop would compute its similarity.
 UPDATE people SET town = '{{t1,t2}}' WHERE id = 5;
 SELECT count(*) > 0 AS found FROM people a JOIN people b

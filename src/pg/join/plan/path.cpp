@@ -190,6 +190,8 @@ bool repeatable_inputs(PlannerInfo *root, RelOptInfo *joinrel) {
         if (rte->tablesample != nullptr) return false;
         break;
       case RTE_CTE:
+        if (rte->self_reference) return false;  // all scans of a working table share one place in it
+        break;
       case RTE_NAMEDTUPLESTORE:
         break;
       case RTE_FUNCTION:
