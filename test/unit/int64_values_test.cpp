@@ -177,10 +177,32 @@ TEST(Int64Joins, HaveThePairsOfSmallIntegers) {
         EXPECT_EQ(stats.tokens[0], expected_stats.tokens[0]);
         EXPECT_EQ(stats.spilled_bytes, 0u);
         const uint64_t tokens = stats.tokens[0] + stats.tokens[1], sets = stats.sets[0] + stats.sets[1];
-        EXPECT_LE(stats.memory_peak, 12 * tokens + hashed_bytes<uint64_t>(stats.distinct_tokens) + 64 * sets);
+        EXPECT_LE(stats.memory_peak,
+                  12 * tokens + hashed_bytes<uint64_t>(tokens, stats.distinct_tokens) + 64 * sets);
       }
     }
   }
+}
+
+// Values that come once are filtered out where they are most. As small integers they are counted in an array.
+TEST(Int64Joins, HaveThePairsOfMostlyUnsharedValues) {
+  RandomSets random(7);
+  Input<int32_t> input;
+  input.self_join = true;
+  int32_t next = 0;
+  for (int32_t i = 0; i < 20'000; ++i) {
+    IntSet set;
+    for (int k = 0; k < 24; ++k) set.push_back(next++);
+    if (i % 20 == 0) set = random.edited(input.left.empty() ? set : input.left.back(), 2, next);
+    input.left.push_back(set);
+  }
+  const JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, 0.7);
+  JoinStats expected_stats, stats;
+  const std::vector<Pair> expected = run(spec, input, &expected_stats);
+  EXPECT_GT(expected.size(), 500u);
+  ASSERT_TRUE(pays_to_filter(expected_stats.tokens[0], expected_stats.distinct_tokens));
+  EXPECT_EQ(difference(expected, run(spec, with_values(input, far_apart), &stats)), "");
+  EXPECT_EQ(stats.distinct_tokens, expected_stats.distinct_tokens);
 }
 
 // The one limit is reached before values begin to wait, the other one afterwards.

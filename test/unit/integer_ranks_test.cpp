@@ -233,7 +233,7 @@ void expect_hashed_ranks(bool self_join, bool in_file, uint64_t distinct, int th
   numbers.insert(before[1].begin(), before[1].end());
   std::vector<RawSets *> sides = {&left.raw};
   if (!self_join) sides.push_back(&right.raw);
-  const Ranking ranking = rank_hashed<uint32_t>(sides, file, distinct, pool, memory);
+  const Ranking ranking = rank_hashed<uint32_t>(sides, RankOrder::frequency, file, distinct, pool, memory);
   EXPECT_EQ(ranking.distinct, numbers.size());
   expect_ranks_of(ranking, before, {left.ids(file), right.ids(file)}, self_join);
 }
@@ -244,6 +244,77 @@ TEST(HashedRanksTest, AreThoseOfAllValuesTogether) {
       expect_hashed_ranks(self_join, false, 20'000, threads);
       expect_hashed_ranks(self_join, true, 0, threads);
     }
+  }
+}
+
+// Each number that sets share has one rank, and no other number has it.
+TEST(HashedRanksTest, AreOneForEachNumberInAnyOrder) {
+  for (const bool self_join : {true, false}) {
+    MemoryCounter memory;
+    const StopFlag stop;
+    WorkerPool pool(3, stop);
+    Int32Values values(self_join, memory);
+    SideOfJoin left(far_apart(sets_of_side(0)), values, nullptr, memory);
+    SideOfJoin right(self_join ? std::vector<IntSet>{} : far_apart(sets_of_side(1)), values, nullptr, memory);
+    const std::vector<uint32_t> before[] = {left.ids(), right.ids()};
+    const Ranking ranking = values.rank(left.raw, right.raw, nullptr, 0, pool, RankOrder::any);
+    const std::map<uint32_t, uint32_t> shared = expected_ranks(before, self_join);
+    ASSERT_EQ(ranking.ranks, shared.size());
+    std::map<uint32_t, uint32_t> rank_of;
+    std::set<uint32_t> ranks;
+    const std::vector<uint32_t> after[] = {left.ids(), right.ids()};
+    for (const int side : {0, 1}) {
+      for (size_t i = 0; i < after[side].size(); ++i) {
+        const uint32_t number = before[side][i], rank = ranking.rank_in(after[side][i]);
+        ASSERT_EQ(rank != Ranking::none, shared.contains(number));
+        if (rank != Ranking::none) ASSERT_EQ(rank_of.emplace(number, rank).first->second, rank);
+        if (rank != Ranking::none) ranks.insert(rank);
+      }
+    }
+    EXPECT_EQ(ranks.size(), shared.size());
+  }
+}
+
+// Sets whose values lie far apart. Nine of ten are in one set only.
+std::vector<IntSet> mostly_unshared(uint32_t seed) {
+  RandomSets random(seed);
+  std::vector<IntSet> sets(3'000);
+  for (IntSet &set : sets) {
+    for (int i = 0; i < 90; ++i) set.push_back(random.between(INT32_MIN, INT32_MAX));
+    for (int i = 0; i < 10; ++i) set.push_back(random.between(0, 30'000) * 60'013);
+  }
+  return sets;
+}
+
+void expect_few_counted(bool self_join, bool in_file, int threads) {
+  SCOPED_TRACE(std::string(self_join ? "one side, " : "two sides, ") + (in_file ? "in a file, " : "") +
+               std::to_string(threads) + " threads");
+  MemoryCounter memory;
+  const StopFlag stop;
+  WorkerPool pool(threads, stop);
+  SpillFile spilled(unlinked_file(), UINT64_MAX, stop);
+  SpillFile *const file = in_file ? &spilled : nullptr;
+  Int32Values values(self_join, memory);
+  SideOfJoin left(mostly_unshared(3), values, file, memory);
+  SideOfJoin right(self_join ? std::vector<IntSet>{} : mostly_unshared(4), values, file, memory);
+  const std::vector<uint32_t> before[] = {left.ids(file), right.ids(file)};
+  const std::set<uint32_t> numbers[] = {{before[0].begin(), before[0].end()},
+                                        {before[1].begin(), before[1].end()}};
+  std::set<uint32_t> all = numbers[0];
+  all.insert(numbers[1].begin(), numbers[1].end());
+  const size_t tokens = before[0].size() + before[1].size(), held = memory.peak();
+  ASSERT_TRUE(pays_to_filter(tokens, all.size()));
+  const Ranking ranking = values.rank(left.raw, right.raw, file, 0, pool);
+  EXPECT_EQ(ranking.distinct, all.size());
+  expect_ranks_of(ranking, before, {left.ids(file), right.ids(file)}, self_join);
+  // A table of all numbers takes more.
+  EXPECT_LE(memory.peak() - held, 8 * tokens);
+}
+
+TEST(HashedRanksTest, CountOnlyNumbersThatMayBeRepeated) {
+  for (const bool self_join : {true, false}) {
+    expect_few_counted(self_join, false, 3);
+    expect_few_counted(self_join, true, 1);
   }
 }
 

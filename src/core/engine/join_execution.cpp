@@ -87,7 +87,9 @@ void JoinExecution::build(WorkerPool &pool) {
 Ranking JoinExecution::rank(WorkerPool &pool) {
   const size_t used = memory_.current();
   const size_t extra = spec_.memory_limit > used ? spec_.memory_limit - used : 0;
-  return tokens_.take_ranking(left_, right_, file_, extra, pool);
+  const bool one_token = spec_.measure == Measure::overlap && spec_.threshold <= 1;
+  return tokens_.take_ranking(left_, right_, file_, extra, pool,
+                              one_token ? RankOrder::any : RankOrder::frequency);
 }
 
 // Notes the sizes of the input.

@@ -75,15 +75,15 @@ bool Int32Values::dense(uint64_t tokens) const {
 
 size_t Int32Values::ranking_bytes(uint64_t tokens) const {
   if (dense(tokens)) return span() * sizeof(uint32_t) * (self_join_ ? 1 : 2);
-  return hashed_bytes<uint32_t>(std::min(tokens, distinct_values()));
+  return hashed_bytes<uint32_t>(tokens, std::min(tokens, distinct_values()));
 }
 
 Ranking Int32Values::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
-                          WorkerPool &pool) const {
+                          WorkerPool &pool, RankOrder order) const {
   const std::vector<RawSets *> sides = sides_of(left, right, self_join_);
   const uint64_t tokens = left.tokens() + right.tokens();
   if (tokens == 0) return Ranking(memory_);
-  if (!dense(tokens)) return rank_hashed<uint32_t>(sides, file, distinct_values(), pool, memory_);
+  if (!dense(tokens)) return rank_hashed<uint32_t>(sides, order, file, distinct_values(), pool, memory_);
   if (file != nullptr) {
     const RangedNumbers numbers{sides, smallest_, span()};
     if (RangedRanks::takes(numbers)) return rank_ranges(numbers, *file, extra_bytes, pool);

@@ -46,8 +46,9 @@ class Int32Values {
 
   // Returns the ranks of all values. apply_ranks() looks them up by what the blocks of the sides hold then:
   // the numbers, or ids in their place. Blocks may be in the file (then not null). Uses about `extra_bytes`
-  // more than the least if that helps.
-  Ranking rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool) const;
+  // more than the least if that helps. The order may be that of the frequencies whatever is asked for.
+  Ranking rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool,
+               RankOrder order = RankOrder::frequency) const;
 
   // Returns in how many sets each number of the range is, from the least on, or
   // DocumentFrequencies::unshared. Called in place of rank(), for numbers without large gaps.

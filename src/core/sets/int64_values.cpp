@@ -51,17 +51,19 @@ Int32Values Int64Values::differences() const {
 
 size_t Int64Values::ranking_bytes(uint64_t tokens) const {
   const uint64_t distinct = std::min(tokens, distinct_values());
-  const size_t ranks = fit_32_bits() ? differences().ranking_bytes(tokens) : hashed_bytes<uint64_t>(distinct);
+  const size_t ranks =
+      fit_32_bits() ? differences().ranking_bytes(tokens) : hashed_bytes<uint64_t>(tokens, distinct);
   return std::max(ranks, bytes_for_ids(tokens, distinct));
 }
 
 size_t Int64Values::most_ranking_bytes(uint64_t tokens, uint64_t distinct) {
-  return std::max(hashed_bytes<uint64_t>(distinct), bytes_for_ids(tokens, distinct));
+  return std::max(hashed_bytes<uint64_t>(tokens, distinct), bytes_for_ids(tokens, distinct));
 }
 
 Ranking Int64Values::rank(RawSets &left, RawSets &right, size_t extra_bytes, WorkerPool &pool) const {
   const std::vector<RawSets *> sides = sides_of(left, right, self_join_);
-  if (!fit_32_bits()) return rank_hashed<uint64_t>(sides, nullptr, distinct_values(), pool, memory_);
+  if (!fit_32_bits())
+    return rank_hashed<uint64_t>(sides, RankOrder::frequency, nullptr, distinct_values(), pool, memory_);
   for (RawSets *side : sides) {
     side->narrow(pool, [&](const uint64_t *numbers, size_t count, uint32_t *ids) {
       for (size_t i = 0; i < count; ++i) ids[i] = static_cast<uint32_t>(numbers[i] - smallest_);

@@ -165,9 +165,9 @@ void JoinTokens::number(RawSets &left, RawSets &right, size_t bytes, WorkerPool 
 }
 
 // Returns the ranks of the tokens, which have one number in all blocks.
-Ranking JoinTokens::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
-                         WorkerPool &pool) {
-  if (plain_) return plain_->rank(left, right, file, extra_bytes, pool);
+Ranking JoinTokens::rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool,
+                         RankOrder order) {
+  if (plain_) return plain_->rank(left, right, file, extra_bytes, pool, order);
   if (waiting_) return waiting_->rank(left, right, extra_bytes, pool);
   if (!vocabulary_.has_texts()) return vocabulary_.take_ranking(pool);
   const uint32_t texts = vocabulary_.distinct_tokens();
@@ -179,7 +179,7 @@ Ranking JoinTokens::rank(RawSets &left, RawSets &right, SpillFile *file, size_t 
 }
 
 Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes,
-                                 WorkerPool &pool) {
+                                 WorkerPool &pool, RankOrder order) {
   SIMJOIN_CHECK(!feed_);  // end_texts() was called
   if (runs_) {
     const VocabularySize distinct = number_runs(left, right, extra_bytes, pool);
@@ -192,7 +192,7 @@ Ranking JoinTokens::take_ranking(RawSets &left, RawSets &right, SpillFile *file,
   }
   // One collection is ranked on the left.
   const size_t of_left = self_join_ ? left.take_blocks(right) : 0;
-  Ranking ranking = rank(left, right, file, extra_bytes, pool);
+  Ranking ranking = rank(left, right, file, extra_bytes, pool, order);
   if (self_join_) left.give_blocks(of_left, right);
   plain_.reset();
   waiting_.reset();

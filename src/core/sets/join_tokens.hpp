@@ -105,8 +105,10 @@ class JoinTokens {
   // `bytes` where blocks are in the file, as TokenRuns::number() does.
   void number(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool);
   // Returns the ranks by which apply_ranks() finds its way, and forgets everything else. Blocks may be in the
-  // file (not null then). Uses about `extra_bytes` where more than the least would help.
-  Ranking take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool);
+  // file (not null then). Uses about `extra_bytes` where more than the least would help. Any order is asked
+  // for to save time: the ranks may be those by frequency.
+  Ranking take_ranking(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool,
+                       RankOrder order = RankOrder::frequency);
 
   // What the tokens take in a join in memory, in bytes, at most.
   struct InMemory {
@@ -126,7 +128,8 @@ class JoinTokens {
   void take_numbered(const TextInput &input, TextFeed::Time until);
   void end_run(RawSets &left, RawSets &right);
   VocabularySize number_runs(RawSets &left, RawSets &right, size_t bytes, WorkerPool &pool);
-  Ranking rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool);
+  Ranking rank(RawSets &left, RawSets &right, SpillFile *file, size_t extra_bytes, WorkerPool &pool,
+               RankOrder order);
 
   // Tokens between two looks whether the caller gives up.
   static constexpr size_t between_checks = size_t{1} << 16;

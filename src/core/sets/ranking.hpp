@@ -39,6 +39,10 @@ struct Ranking {
   bool in_order_of_values = false;
 };
 
+// Which order of the tokens a join needs. Prefixes are short where tokens come by ascending frequency. Where
+// one shared token is enough, they are whole sets in any order.
+enum class RankOrder : uint8_t { frequency, any };
+
 // Returns the ranks of all ids, ascending by the number of sets with the token. Ties are in the order of the
 // values, so ranks do not depend on the order in which the sets came. Takes the interner's frequencies.
 Ranking rank_tokens(IntegerInterner &interner, WorkerPool &pool, MemoryCounter &memory);
