@@ -193,7 +193,7 @@ void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls) {
   heap_deform_tuple(&header, store->descriptor, values, nulls);
 }
 
-void prefetch_row(const RowReader *reader, uint32_t row) {
+void prefetch_place(const RowReader *reader, uint32_t row) {
   const RowStore *store = reader->store;
   if (store == nullptr || row >= store->memory_rows) return;
   if (store->packed_bytes > 0) {
@@ -201,6 +201,12 @@ void prefetch_row(const RowReader *reader, uint32_t row) {
   } else {
     __builtin_prefetch(&store->locations[row]);
   }
+}
+
+void prefetch_row(const RowReader *reader, uint32_t row) {
+  const RowStore *store = reader->store;
+  if (store == nullptr || row >= store->memory_rows || store->packed_bytes > 0) return;
+  __builtin_prefetch(reinterpret_cast<const void *>(store->locations[row]));
 }
 
 void close_row_store(RowStore *store) {

@@ -54,7 +54,8 @@ void append_packed_rows(RowStore *store, const char *rows, uint32_t count);
 // Deforms a row. Values that are not passed by value stay valid until the reader's next call.
 void read_row(RowReader *reader, uint32_t row, Datum *values, bool *nulls);
 
-// Asks for the memory of a row that will be read soon.
+// Both ask for memory of a row that will be read soon: where the row is, and a while later the row itself.
+void prefetch_place(const RowReader *reader, uint32_t row);
 void prefetch_row(const RowReader *reader, uint32_t row);
 
 void close_row_store(RowStore *store);

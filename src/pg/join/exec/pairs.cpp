@@ -16,8 +16,8 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// The rows of a pair are prefetched this many pairs before its turn.
-constexpr size_t pairs_ahead = 8;
+// The rows of a pair are prefetched this many pairs before its turn, and their places earlier.
+constexpr size_t pairs_ahead = 8, places_ahead = 16;
 
 // Returns whether rows wait in a temporary file, so that it matters in which order they are read.
 bool reads_from_file(const JoinState *state) {
@@ -66,16 +66,28 @@ bool qualifies(const JoinState *state, const JoinPair &pair) {
                     state->engine.join->set_size(Side::left, pair.right)) >= state->terms.threshold;
 }
 
+// Prefetches the rows of pairs that come soon.
+void prefetch_pairs(JoinState *state) {
+  const Batch &batch = *state->engine.batch;
+  const size_t i = state->engine.batch_position;
+  const RowReader &left = state->inputs[Side::left].reader, &right = state->inputs[Side::right].reader;
+  if (i + places_ahead < batch.size()) {
+    prefetch_place(&left, batch.left[i + places_ahead]);
+    prefetch_place(&right, batch.right[i + places_ahead]);
+  }
+  if (i + pairs_ahead < batch.size()) {
+    prefetch_row(&left, batch.left[i + pairs_ahead]);
+    prefetch_row(&right, batch.right[i + pairs_ahead]);
+  }
+}
+
 // Takes the next pair of the engine. In a join of the same rows each pair is given both ways round, unless
 // end_one_way() is called after the first.
 bool next_engine_pair(JoinState *state, JoinPair *pair) {
   while (state->engine.batch_position == state->engine.batch->size())
     if (!fetch_batch(state)) return false;
   const size_t i = state->engine.batch_position;
-  if (i + pairs_ahead < state->engine.batch->size() && !state->engine.other_way) {
-    prefetch_row(&state->inputs[Side::left].reader, state->engine.batch->left[i + pairs_ahead]);
-    prefetch_row(&state->inputs[Side::right].reader, state->engine.batch->right[i + pairs_ahead]);
-  }
+  if (!state->engine.other_way) prefetch_pairs(state);
   *pair = {state->engine.batch->left[i], state->engine.batch->right[i], state->engine.batch->overlap[i]};
   if (state->facts.weighted()) pair->similarity = state->engine.batch->similarity[i];
   if (!state->facts.read_once) {
