@@ -202,6 +202,14 @@ SELECT create_similarity_index('found', 'edit_keys(t, 3)', 0.3, 'jaccard') IS NO
 SELECT c, looked_up('SELECT k.id, f.id AS found FROM keyed k JOIN found f ON ' || c || ' WHERE k.id % 20 = 2 OR k.id > 241')
 FROM unnest(ARRAY['overlap_count(edit_keys(f.t, 2), k.keys) >= 1', 'overlap_count(edit_keys(f.t, 2), array_append(k.keys, 3)) >= 1', 'overlap_count(edit_keys(f.t, 1), edit_keys(k.t, 1)) >= 1',
   'jaccard_similarity(edit_keys(f.t, 1), edit_keys(k.t, 1)) >= 0.3', 'round(jaccard_similarity(edit_keys(f.t, 1), edit_keys(k.t, 1))::numeric, 2) >= 0.3']) c;
+-- Entries of few bits find more rows, never fewer.
+CREATE TABLE shortened AS TABLE edited;
+CREATE INDEX shortened_keys ON shortened USING gin (edit_keys(t, 2) int4_similarity_ops (measure = overlap, threshold = 1, bits = 10));
+ANALYZE shortened;
+SELECT similarity_index_check('shortened_keys') = count(*) AS whole FROM shortened;
+SELECT c, looked_up('SELECT id FROM shortened WHERE ' || c)
+FROM unnest(ARRAY['edit_distance(t, ''Anna Schmidt 1'') <= 2', 'edit_distance(t, ''Müller, Straße 2'') <= 1', 'damerau_distance(t, ''字符串 3'', 2) <= 2', 'edit_distance(t, '''') <= 2']) c;
+CREATE INDEX ON shortened USING gin (edit_keys(t, 2) int4_similarity_ops (measure = overlap, threshold = 1, bits = 7));
 -- Shares of the longer length, also beside the length of a constant, which the planner computes.
 SELECT create_similarity_index('found', 'edit_similarity_keys(t, 0.75)', 1, 'overlap') IS NOT NULL AS made;
 SELECT c, looked_up('SELECT id FROM found WHERE ' || c)

@@ -322,6 +322,42 @@ TEST(IndexLookup, AsksForSeveralEntriesWhereTheIndexHasMore) {
   EXPECT_FALSE(finds(lookup, different.entries));
 }
 
+// Tokens that share an entry by chance find more sets, and never fewer.
+RC_GTEST_PROP(IndexLookup, FindsSimilarSetsByShortEntries, ()) {
+  const int bits = *rc::gen::inRange(least_entry_bits, most_entry_bits + 1);
+  const auto size = *rc::gen::inRange(1, 120);
+  const auto shared = *rc::gen::inRange(1, size + 1);
+  std::vector<int32_t> a(static_cast<size_t>(size)),
+      b(static_cast<size_t>(*rc::gen::inRange(shared, 2 * size + 1)));
+  std::iota(a.begin(), a.end(), 0);
+  std::iota(b.begin(), b.end(), size - shared);
+  const bool overlap = *rc::gen::arbitrary<bool>();
+  const double threshold = overlap ? *rc::gen::inRange(1, 4) : *rc::gen::inRange(2, 9) / 10.0;
+  const Bounds bounds(overlap ? Measure::overlap : Measure::jaccard, threshold);
+  TokenOrder order = TokenOrder::by_prints({}, bounds, bits);
+  const OwnPrefix prefix = prefix_of(order, b);
+  for (const TokenCode entry : prefix.entries)
+    RC_ASSERT(uint64_t{static_cast<uint32_t>(entry)} >> bits == 0U);
+  const IndexLookup lookup = lookup_of(order, a, bounds);
+  if (similar(bounds, a, b)) RC_ASSERT(finds(lookup, prefix.entries));
+}
+
+// An entry has some sets where many tokens are rare, and a token of its own where there are few.
+TEST(TokenCounts, GivesEntriesFewerBitsForMoreTokens) {
+  TokenCounts counts;
+  EXPECT_EQ(counts.entry_bits(), most_entry_bits);
+  std::vector<int32_t> tokens(size_t{1} << 20);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  counts.add(std::span<const int32_t>(tokens).first(1000));
+  EXPECT_EQ(counts.entry_bits(), most_entry_bits);
+  counts.add(std::span<const int32_t>(tokens));
+  const int bits = counts.entry_bits();
+  EXPECT_GE(bits, 16);
+  EXPECT_LE(bits, 18);
+  for (int i = 0; i < 3; ++i) counts.add(std::span<const int32_t>(tokens));
+  EXPECT_EQ(counts.entry_bits(), bits + 2);
+}
+
 // Partners that share some tokens are of all sizes. Each token is looked up once.
 TEST(IndexLookup, LooksEachTokenOfAnOverlapUpOnce) {
   std::vector<int32_t> set(90);

@@ -33,6 +33,11 @@ TokenCode code_of(const Token &token) {
 // sets of 20 tokens).
 constexpr size_t most_paired = 64;
 
+// An index with fewer tokens than this has entries of all bits. With more of them, an entry is to have about
+// this many sets: the entry itself then takes less than they do, and to read those of a hundred entries takes
+// a millisecond.
+constexpr uint64_t few_indexed = uint64_t{1} << 20, sets_per_entry = 16;
+
 // The most entries that a set is asked to share in a lookup of an index. With more there are fewer sets to
 // read, and more entries to look up.
 constexpr int64_t most_shared = 4;
@@ -79,6 +84,11 @@ std::vector<TokenCode> TokenCounts::most_frequent(size_t most) {
   return codes;
 }
 
+int TokenCounts::entry_bits() const {
+  if (seen_ < few_indexed) return most_entry_bits;
+  return std::min(static_cast<int>(std::bit_width(seen_ / sets_per_entry)), most_entry_bits);
+}
+
 TokenOrder::TokenOrder(size_t frequent, int unused_bits, const Bounds &bounds, bool one_class)
     : bounds_(bounds), unused_bits_(unused_bits), slots_(std::bit_ceil(2 * frequent + 1)) {
   const int64_t last = one_class ? 1 : largest_size;
@@ -94,10 +104,12 @@ TokenOrder::TokenOrder(std::span<const TokenCode> frequent, const Bounds &bounds
   for (const TokenCode code : frequent) add_frequent(static_cast<uint32_t>(code), place--);
 }
 
-TokenOrder TokenOrder::by_prints(std::span<const FrequentToken> frequent, const Bounds &bounds) {
+TokenOrder TokenOrder::by_prints(std::span<const FrequentToken> frequent, const Bounds &bounds,
+                                 int entry_bits) {
   // Sets that share a number of tokens are of all sizes, so classes would only multiply what is looked up.
   const bool one_class = bounds.measure() == Measure::overlap;
   TokenOrder order(frequent.size(), 32 - token_print_bits, bounds, one_class);
+  order.unused_entry_bits_ = most_entry_bits - entry_bits;
   for (const FrequentToken &token : frequent) order.add_frequent(token.print, token.place);
   return order;
 }
@@ -136,7 +148,7 @@ int64_t TokenOrder::prefix_length(int64_t size) const {
 void TokenOrder::entries_of(const SetPrefix &prefix, TokenCode *entries) const {
   if (prefix.keys.empty()) return;
   const TokenCode salt = salt_of(prefix.size);
-  for (const TokenKey key : prefix.keys) *entries++ = code_of_key(key) ^ salt;
+  for (const TokenKey key : prefix.keys) *entries++ = entry_of(key, salt);
 }
 
 // Sets the codes to look up for each class of sizes, and returns their number. Larger sets must share more
@@ -240,7 +252,7 @@ IndexLookup TokenOrder::lookup(const SetPrefix &set, const Bounds &wanted) {
     if (shared < 1 || entries_.size() + static_cast<size_t>(codes) > most_looked_up)
       return {IndexLookup::Kind::everything, {}, {}};
     for (int64_t k = 0; k < codes; ++k)
-      entries_.push_back(code_of_key(set.keys[static_cast<size_t>(k)]) ^ class_salts_[i]);
+      entries_.push_back(entry_of(set.keys[static_cast<size_t>(k)], class_salts_[i]));
     size_classes_.push_back({static_cast<uint32_t>(codes), static_cast<uint32_t>(shared)});
   }
   return {entries_.empty() ? IndexLookup::Kind::nothing : IndexLookup::Kind::entries, entries_,

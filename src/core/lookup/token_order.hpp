@@ -25,6 +25,10 @@ inline TokenCode code_of_key(TokenKey key) {
   return static_cast<TokenCode>(key);
 }
 
+// The bits of a code in an index. With fewer of them more tokens share an entry, so the index finds more sets
+// that are not similar, and has fewer entries, which take most of its place.
+inline constexpr int least_entry_bits = 8, most_entry_bits = 32;
+
 // Returns what the codes of a class of sizes or totals are mixed with, so that other classes have other
 // entries.
 inline TokenCode class_salt(uint64_t number) {
@@ -39,6 +43,9 @@ class TokenCounts {
   // Returns at most `most` of the most frequent tokens, the most frequent first. Tokens that were seen only
   // once are left out.
   std::vector<TokenCode> most_frequent(size_t most);
+  // Returns the bits for the entries of an index that has all these tokens, by a measure that looks for
+  // shared tokens one by one.
+  int entry_bits() const;
 
  private:
   void add(TokenCode code);
@@ -98,7 +105,8 @@ class TokenOrder {
   // in the order of their codes. Everything below holds for any list of tokens.
   TokenOrder(std::span<const TokenCode> frequent, const Bounds &bounds);
   // Returns such an order by tokens that are known by the upper bits of their codes.
-  static TokenOrder by_prints(std::span<const FrequentToken> frequent, const Bounds &bounds);
+  static TokenOrder by_prints(std::span<const FrequentToken> frequent, const Bounds &bounds,
+                              int entry_bits = most_entry_bits);
 
   // Sets the keys of as many tokens.
   template <typename Token>
@@ -140,6 +148,10 @@ class TokenOrder {
   size_t slot_of(uint32_t print) const;
   size_t class_of(int64_t size) const;
   TokenCode salt_of(int64_t size) const { return class_salts_[class_of(size)]; }
+  // Sets share an entry for each token that they share, and maybe others.
+  TokenCode entry_of(TokenKey key, TokenCode salt) const {
+    return static_cast<TokenCode>(static_cast<uint32_t>(code_of_key(key) ^ salt) >> unused_entry_bits_);
+  }
   TokenKey key_of(TokenCode code) const {
     const auto bits = static_cast<uint32_t>(code);
     return TokenKey{slots_[slot_of(bits >> unused_bits_)].place} << 32 | bits;
@@ -147,6 +159,7 @@ class TokenOrder {
 
   const Bounds bounds_;
   const int unused_bits_;             // lower bits of a code by which frequent tokens are not known
+  int unused_entry_bits_ = 0;         // lower bits of a code that an entry of an index lacks
   std::vector<Slot> slots_;           // a hash table
   std::vector<int64_t> class_sizes_;  // the smallest size of each class of sizes
   std::vector<TokenCode> class_salts_;

@@ -71,19 +71,26 @@ struct TokenReader {
   TokenType type;
 };
 
-// Returns the parameter `frequent` for the sets of the query, and the type of their tokens. `expression` is
-// what the query selects, NULL where the query is the caller's.
-char *frequent_tokens(const char *query, const char *expression, const char *function, TokenType *type) {
+// What counting the tokens of a table tells of an index on them.
+struct CountedTokens {
+  TokenType type;
+  char *frequent;  // the parameter
+  int bits;        // of entries, where the index has all tokens
+};
+
+// Counts the tokens of the sets of the query. `expression` is what the query selects, NULL where the query is
+// the caller's.
+CountedTokens count_tokens(const char *query, const char *expression, const char *function) {
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "token counts", ALLOCSET_DEFAULT_SIZES);
   TokenReader reader = {
       function, expression, own(context, [] { return std::make_unique<TokenCounts>(); }), {}};
   watch_computation(context, context, function, nullptr, [](const void *) { return WatchFigures{}; });
   read_watched_query(query, &reader, function, context);
   note_end(context);
-  *type = reader.type;
-  char *parameter = frequent_parameter(reader.counts);
+  const int bits = reader.counts->entry_bits();
+  char *frequent = frequent_parameter(reader.counts);
   MemoryContextDelete(context);
-  return parameter;
+  return {reader.type, frequent, bits};
 }
 
 // Executes a statement with the literal `frequent`, of some thousand characters, which an error does not
@@ -118,11 +125,10 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_index_tokens);
 Datum simjoin_similarity_index_tokens(PG_FUNCTION_ARGS) {
-  TokenType unused;
   constexpr const char *function = "similarity_index_tokens";
   NamedArguments(fcinfo).refuse_null(function, {});
-  char *parameter = frequent_tokens(string_argument(fcinfo, 0), nullptr, function, &unused);
-  PG_RETURN_TEXT_P(cstring_to_text(parameter));
+  const CountedTokens counted = count_tokens(string_argument(fcinfo, 0), nullptr, function);
+  PG_RETURN_TEXT_P(cstring_to_text(counted.frequent));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_create_similarity_index);
@@ -132,23 +138,26 @@ Datum simjoin_create_similarity_index(PG_FUNCTION_ARGS) {
   const Oid table = PG_GETARG_OID(0);
   const char *tokens = string_argument(fcinfo, 1), *measure_name = string_argument(fcinfo, 3);
   const double threshold = PG_GETARG_FLOAT8(2);
-  check_similarity(threshold, symmetric_measure_by_name(measure_name, function), function);
+  const Measure measure = symmetric_measure_by_name(measure_name, function);
+  check_similarity(threshold, measure, function);
   compat::check_owns(table, get_relkind_objtype(get_rel_relkind(table)));  // before its rows are read
 
   const char *name = relation_name(table);
-  TokenType type;
-  const char *frequent = quote_literal_cstr(
-      frequent_tokens(psprintf("SELECT (%s) FROM %s", tokens, name), tokens, function, &type));
+  const CountedTokens counted = count_tokens(psprintf("SELECT (%s) FROM %s", tokens, name), tokens, function);
+  const char *frequent = quote_literal_cstr(counted.frequent);
+  const char *bits = measure == Measure::overlap && counted.bits < most_entry_bits
+                         ? psprintf(", bits = %d", counted.bits)
+                         : "";
   const Oid schema = get_rel_namespace(table);
   const char *index = ChooseRelationName(get_rel_name(table), nullptr, "similarity_idx", schema, true);
   // The operator classes are where this function is.
   const char *classes =
       quote_qualified_identifier(get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid)),
-                                 class_names[static_cast<int>(type)].data());
+                                 class_names[static_cast<int>(counted.type)].data());
   create_index(
-      psprintf("CREATE INDEX %s ON %s USING gin ((%s) %s (measure = %s, threshold = %s, frequent = %s))",
+      psprintf("CREATE INDEX %s ON %s USING gin ((%s) %s (measure = %s, threshold = %s, frequent = %s%s))",
                quote_identifier(index), name, tokens, classes, quote_literal_cstr(measure_name),
-               quote_literal_cstr(double_literal(threshold)), frequent),
+               quote_literal_cstr(double_literal(threshold)), frequent, bits),
       frequent);
   const Oid made = get_relname_relid(index, schema);
   if (!OidIsValid(made)) elog(ERROR, "%s: index \"%s\" was not made", function, index);

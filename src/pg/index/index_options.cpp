@@ -85,7 +85,8 @@ bool are_valid_options(const bytea *options) {
   if (options == nullptr) return true;
   const auto *set = reinterpret_cast<const IndexOptions *>(options);
   const Measure measure = static_cast<Measure>(set->measure);
-  return is_similarity(set->threshold, measure) &&
+  return is_similarity(set->threshold, measure) && set->bits >= least_entry_bits &&
+         set->bits <= most_entry_bits &&
          (set->frequent == 0 || stands_for_tokens(reinterpret_cast<const char *>(set) + set->frequent));
 }
 
@@ -93,6 +94,10 @@ Bounds indexed_bounds(const bytea *options) {
   if (options == nullptr) return {Measure::jaccard, default_index_threshold};
   const auto *set = reinterpret_cast<const IndexOptions *>(options);
   return {static_cast<Measure>(set->measure), set->threshold};
+}
+
+int entry_bits(const bytea *options) {
+  return options == nullptr ? most_entry_bits : reinterpret_cast<const IndexOptions *>(options)->bits;
 }
 
 TokenOrder *index_order(const bytea *options) {
@@ -115,8 +120,8 @@ TokenOrder *index_order(const bytea *options) {
     // The parameter was checked when the index was made.
     const auto frequent = decode_frequent_tokens({bytes, static_cast<size_t>(std::max(count, 0))}).value();
     // Where memory is short, the order that was there stays.
-    KeptOrder made = {std::string(key),
-                      std::make_unique<TokenOrder>(TokenOrder::by_prints(frequent, bounds))};
+    KeptOrder made = {std::string(key), std::make_unique<TokenOrder>(
+                                            TokenOrder::by_prints(frequent, bounds, entry_bits(options)))};
     order = std::move(made);
   });
   oldest = (oldest + 1) % kept_orders;
@@ -151,6 +156,8 @@ Datum simjoin_index_options(PG_FUNCTION_ARGS) {
                            default_index_threshold, 0, largest_threshold, offsetof(IndexOptions, threshold));
   add_local_string_reloption(options, "frequent", "the most frequent tokens", nullptr, check_frequent,
                              nullptr, offsetof(IndexOptions, frequent));
+  add_local_int_reloption(options, "bits", "bits of an entry", most_entry_bits, least_entry_bits,
+                          most_entry_bits, offsetof(IndexOptions, bits));
   register_reloptions_validator(options, check_options);
   PG_RETURN_VOID();
 }

@@ -17,6 +17,7 @@ struct IndexOptions {
   int measure;
   double threshold;
   int frequent;  // offset of the text of the frequent tokens
+  int bits;      // of an entry
 };
 
 // Returns whether the function, GIN's support function that extracts queries, is the one of an index on sets.
@@ -27,6 +28,9 @@ bool are_valid_options(const bytea *options);
 
 // Returns the lowest threshold that the index of these parameters, or of none, serves.
 Bounds indexed_bounds(const bytea *options);
+
+// Returns the bits of an entry of the index of these parameters.
+int entry_bits(const bytea *options);
 
 // Returns the order of tokens of an index of these parameters, or of none. The session keeps a few orders:
 // the pointer is valid until the next call.

@@ -92,6 +92,13 @@ double chance_share(const PlannedLookup &lookup, double shared_tokens) {
   return Min(std::pow(mean, lookup.least) / std::tgamma(lookup.least + 1), 1.0);
 }
 
+// Returns the same for other tokens that have the same entries, where entries have few bits.
+double mistaken_share(const PlannedLookup &lookup, double set_size, int bits) {
+  if (bits == most_entry_bits) return 0;
+  const double mean = lookup.entries * lookup.indexed * set_size / std::ldexp(1.0, bits);
+  return Min(std::pow(mean, lookup.least) / std::tgamma(lookup.least + 1), 1.0);
+}
+
 bool same_for_all_rows(PlannerInfo *root, RelOptInfo *rel, Expr *expr) {
   auto *node = reinterpret_cast<Node *>(expr);
   return !bms_is_member(static_cast<int>(rel->relid), pull_varnos(root, node)) &&
@@ -290,7 +297,8 @@ Path *make_index_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &colum
   const double similar = clause != nullptr && clause->norm_selec >= 0 ? Min(clause->norm_selec, 1.0) : 0;
   // Sets that share a token are what a clause for one token in common asks for.
   const bool one_token = bounds.measure() == Measure::overlap && bounds.threshold() <= 1 && clause != nullptr;
-  const double chance = one_token ? 0 : chance_share(lookup, shape.shared_tokens);
+  const double chance = (one_token ? 0 : chance_share(lookup, shape.shared_tokens)) +
+                        mistaken_share(lookup, shape.average_size, entry_bits(options));
   estimate_scan(root, path, lookup, chance, similar, loops);
   if (outer != nullptr)
     path->path.param_info->ppi_rows =
