@@ -48,10 +48,8 @@ void _PG_init(void) {
   if (process_shared_preload_libraries_in_progress) simjoin::pg::install_gpu_service(gpu);
   simjoin::set_interruption(simjoin::pg::statement_ends);
   simjoin::pg::Settings::define(simjoin::pg::shrink_input_cache);
-  if (process_shared_preload_libraries_in_progress) {
-    simjoin::pg::request_shared_progress();
-    simjoin::pg::install_row_estimates();
-  }
+  if (process_shared_preload_libraries_in_progress) simjoin::pg::request_shared_progress();
+  simjoin::pg::install_query_hooks();
   simjoin::pg::install_join_hook();
   simjoin::pg::install_index_hook();
   simjoin::pg::install_nearest_rows_hook();

@@ -38,6 +38,7 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
   FunctionJoin *join = create_function_join(groups_function, call.measure, true);
   join->left_key = call.key;
   join->tokenizer = call.tokenizer;
+  join->in_order = call.options.keep_first_row;
   *work = create_grouping_work(call.options.grouping, join->context,
                                OidIsValid(call.key.type) && !is_id_type(call.key.type));
   const size_t limit = memory_limit_of(join->context);

@@ -50,9 +50,10 @@ void create_function_engine(FunctionJoin *join, double threshold) {
 QueryRows read_side(FunctionJoin *join, Side side, const char *query, KeyNumbers numbers, SetCopies *copies,
                     RowSample *sample, EqualRows *equal) {
   const bool right = side == Side::right;
-  return read_rows(query, {join->function, join->engine, &join->spill_file, side, join->context,
-                           right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key,
-                           join->tokenizer, numbers, join->measure.has_weights_in_rows(), sample, equal});
+  return read_rows(
+      query, {join->function, join->engine, &join->spill_file, side, join->context,
+              right ? &join->left : nullptr, copies, right ? join->right_key : join->left_key,
+              join->tokenizer, numbers, join->measure.has_weights_in_rows(), sample, equal, join->in_order});
 }
 
 void read_inputs(FunctionJoin *join, const char *left_query, const char *right_query,

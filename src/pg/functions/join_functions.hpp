@@ -22,6 +22,7 @@ struct FunctionJoin {
   Side right_side;  // the engine's side of a pair's right row
   KeyArgument left_key, right_key;
   const char *tokenizer;  // of both queries; nullptr where they return sets
+  bool in_order;          // the order of rows matters even where a query has none
   QueryRows left;
   QueryRows right;
 };

@@ -78,10 +78,9 @@ void begin_round(SignatureReader *reader) {
   std::swap(reader->ids, reader->signing_ids);
 }
 
-// Hands a row's set to the signer.
-void add_set(const SignatureReader &reader, Datum tokens, Datum weights) {
-  const SetView set =
-      view_set(reader.maker == nullptr ? tokens : make_set(*reader.maker, tokens), reader.function);
+// Hands a row's set to the signer, or, with a maker, the set of its text.
+void add_set(const SignatureReader &reader, const SetMaker *maker, Datum tokens, Datum weights) {
+  const SetView set = view_set(maker == nullptr ? tokens : make_set(*maker, tokens), reader.function);
   if (reader.weighted) {
     const float *view = view_weights(DatumGetArrayTypeP(weights), set, reader.function);
     WeightedToken *tokens_with_weights = weighted_tokens(set, view);
@@ -99,7 +98,7 @@ void SignatureReader::take(const QueryRow &row) {
     return result->add({key_at(keys, id, 0), nullptr});
   ids.append(id);
   in_row_context(row_context, [&] {
-    add_set(*this, tokens, weights);
+    add_set(*this, row.has_set ? nullptr : maker, tokens, weights);
     if (signer->full()) begin_round(this);
   });
 }
@@ -133,7 +132,7 @@ Datum return_signatures(FunctionCallInfo fcinfo, SignatureFamily family, const c
   watch_computation(context, context, function, reader.signer, [](const void *signer) {
     return figures_of(static_cast<const BulkSigner *>(signer)->attempt());
   });
-  read_watched_query(arguments.string("query"), &reader, function, context);
+  read_blocks_of_query(arguments.string("query"), &reader, function, context, reader.tokenizer);
   note_work(context);
   begin_round(&reader);
   finish_round(&reader);

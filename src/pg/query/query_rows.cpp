@@ -83,7 +83,7 @@ void TargetReader::take(const QueryRow &row) {
     feed(target, rows, {rows.token_type, 0, nullptr, nullptr});
   } else if (target.weighted) {
     feed_weights(target, value, weights);
-  } else if (maker != nullptr) {
+  } else if (maker != nullptr && !row.has_set) {
     in_row_context(set_context,
                    [&] { feed(target, rows, view_set(make_set(*maker, value), target.function)); });
   } else {
@@ -103,7 +103,11 @@ void raise_repeated_id(int64 id, const char *function) {
 QueryRows read_rows(const char *query, const RowTarget &target) {
   RowKeys *keys = create_row_keys(target.key, target.numbers, target.function, target.context);
   TargetReader reader = {target, {GrowingArray<int64>(target.context), TokenType::int4, keys}};
-  read_watched_query(query, &reader, target.function, target.engine);
+  // A sample of rows without numbers of their own depends on their order.
+  if (target.in_order || (target.sample != nullptr && !are_integers(keys)))
+    read_watched_query(query, &reader, target.function, target.engine);
+  else
+    read_blocks_of_query(query, &reader, target.function, target.engine, target.tokenizer);
   if (!are_integers(keys)) number_keys(keys, reader.rows.ids.data());
   return reader.rows;
 }

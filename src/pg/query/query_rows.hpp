@@ -43,6 +43,7 @@ struct RowTarget {
   bool weighted = false;                      // rows have weights in a third column
   RowSample *sample = nullptr;                // keeps some sets beside the engine, by their ids or rows
   EqualRows *equal = nullptr;                 // get every set without weights, too
+  bool in_order = false;                      // the order of the rows matters even where the query has none
 };
 
 // Runs the query, which must return (id, tokens set) or, for a weighted join, (id, tokens set, weights

@@ -30,16 +30,28 @@ void start_rows(DestReceiver *self, int, TupleDesc columns) {
     ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
                     errmsg("%s: a query must be a single statement", receiver->function)));
   receiver->started = true;
+  if (receiver->blocks.columns != nullptr) columns = receiver->blocks.columns;
   for (int i = 0; i < std::min(columns->natts, QueryRow::most_columns); ++i)
     receiver->types[i] = getBaseType(TupleDescAttr(columns, i)->atttypid);
   receiver->start(receiver->reader, columns);
 }
 
-bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
-  const QueryReceiver *receiver = receiver_of(self);
-  receiver->take(receiver->reader, {receiver->function, slot, receiver->types});
-  if (receiver->watched != nullptr) note_query_row(receiver->watched);
+void take_row(const QueryReceiver &receiver, TupleTableSlot *slot) {
+  receiver.take(receiver.reader, {receiver.function, slot, receiver.types, receiver.blocks.has_sets});
+  if (receiver.watched != nullptr) note_query_row(receiver.watched);
   check_interrupts();  // before PostgreSQL does
+}
+
+bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
+  QueryReceiver *receiver = receiver_of(self);
+  QueryBlocks *blocks = &receiver->blocks;
+  if (blocks->columns == nullptr) {
+    take_row(*receiver, slot);
+    return true;
+  }
+  bool isnull;
+  open_block(&blocks->reader, view_block(slot_getattr(slot, 1, &isnull)));
+  while (next_row_of_block(blocks)) take_row(*receiver, blocks->reader.slot);
   return true;
 }
 
@@ -63,16 +75,39 @@ void add_hint_at_name(void *query) {
 
 ExecutorStart_hook_type next_start_hook = nullptr;
 
-// Tells a watched computation how many rows the plan of its query is thought to return.
+// Returns the receiver of the query's rows, NULL where it is another's.
+QueryReceiver *receiver_in(const QueryDesc *query) {
+  return query->dest != nullptr && query->dest->receiveSlot == receive_row ? receiver_of(query->dest)
+                                                                           : nullptr;
+}
+
+// Tells a watched computation how many rows the plan of its query is thought to return. Packs rows that come
+// from workers.
 void start_executor(QueryDesc *query, int flags) {
-  if (query->dest != nullptr && query->dest->receiveSlot == receive_row) {
-    const void *watched = receiver_of(query->dest)->watched;
-    if (watched != nullptr) expect_rows(watched, query->plannedstmt->planTree->plan_rows);
+  QueryReceiver *receiver = receiver_in(query);
+  bool packed = false;
+  if (receiver != nullptr) {
+    plan_for_blocks(nullptr);
+    if (receiver->watched != nullptr) expect_rows(receiver->watched, query->plannedstmt->planTree->plan_rows);
+    packed =
+        receiver->takes_blocks && !receiver->started && pack_plan(query, receiver->how, &receiver->blocks);
   }
   if (next_start_hook != nullptr)
     next_start_hook(query, flags);
   else
     standard_ExecutorStart(query, flags);
+  if (packed) open_blocks(query, &receiver->blocks);
+}
+
+// Calls body(), which plans and executes the receiver's query.
+template <class Body>
+void plan_for_receiver(const QueryReceiver &receiver, Body &&body) {
+  const BlockQuery *before = plan_for_blocks(receiver.takes_blocks ? &receiver.how : nullptr);
+  PG_TRY();
+  body();
+  PG_FINALLY();
+  plan_for_blocks(before);
+  PG_END_TRY();
 }
 
 // Returns options to run a query for the receiver.
@@ -197,7 +232,8 @@ int64 id_of(Datum value, Oid base_type) {
 void run_query(const char *query, QueryReceiver receiver, ParamListInfo parameters) {
   const SPIExecuteOptions options = options_for(&receiver, parameters);
   connect_spi();
-  parse_query(query, [&] { check_spi(SPI_execute_extended(query, &options)); });
+  plan_for_receiver(receiver,
+                    [&] { parse_query(query, [&] { check_spi(SPI_execute_extended(query, &options)); }); });
   SPI_finish();
 }
 
@@ -208,7 +244,8 @@ void run_plan(SPIPlanPtr plan, QueryReceiver receiver, ParamListInfo parameters)
   MemoryContextSwitchTo(context);  // SPI switches to its own context, which lives as long as the connection
 }
 
-void install_row_estimates() {
+void install_query_hooks() {
+  install_block_paths();
   next_start_hook = ExecutorStart_hook;
   ExecutorStart_hook = start_executor;
 }

@@ -12,6 +12,8 @@ extern "C" {
 
 #include <initializer_list>
 
+#include "pg/query/query_workers.hpp"
+
 namespace simjoin::pg {
 
 // What a column of a query holds.
@@ -51,7 +53,8 @@ struct QueryRow {
 
   const char *function;  // for messages
   TupleTableSlot *slot;
-  const Oid *types;  // the base types of the first `most_columns` columns
+  const Oid *types;      // the base types of the first `most_columns` columns
+  bool has_set = false;  // in its second column, where the query returns a text: a worker has made it
 };
 
 // Returns a value of the kind id, which is of this base type, as a bigint.
@@ -69,6 +72,9 @@ struct QueryReceiver {
   void (*take)(void *reader, const QueryRow &row);
   bool started;
   const void *watched;  // the key of the computation that the rows are for (watch.hpp), or nullptr
+  bool takes_blocks;    // rows may come in blocks, in any order that the query allows
+  BlockQuery how;       // with blocks
+  QueryBlocks blocks;
   Oid types[QueryRow::most_columns];
 };
 
@@ -117,7 +123,21 @@ void read_watched_query(const char *query, Reader *reader, const char *function,
   run_query(query, receiver_for(reader, function, watched));
 }
 
-// Installs what tells watched computations how many rows to expect. Called while the server starts.
-void install_row_estimates();
+// The same for a reader that wants no more of the order of rows than the query does, and whose take() does
+// nothing that PostgreSQL forbids during a parallel operation, such as writing. Parallel workers may send
+// rows in blocks. With a tokenizer, they also make the set of the text in the second column
+// (QueryRow::has_set).
+template <class Reader>
+void read_blocks_of_query(const char *query, Reader *reader, const char *function, const void *watched,
+                          const char *tokenizer = nullptr) {
+  QueryReceiver receiver = receiver_for(reader, function, watched);
+  receiver.takes_blocks = true;
+  receiver.how.tokenizer = tokenizer;
+  run_query(query, receiver);
+}
+
+// Installs what tells watched computations how many rows to expect, and lets queries return blocks. Called
+// when the library is loaded.
+void install_query_hooks();
 
 }  // namespace simjoin::pg

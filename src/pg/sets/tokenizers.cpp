@@ -172,6 +172,11 @@ Expr *words_expression(const SetMaker &maker, Expr *text, Oid schema, Oid tokeni
   return call(F_TSVECTOR_TO_ARRAY, TEXTARRAYOID, list_make1(vector), DEFAULT_COLLATION_OID, InvalidOid);
 }
 
+TokenType token_type_of(const Tokenizer &tokenizer) {
+  if (!tokenizer.shingled) return TokenType::text;
+  return tokenizer.wide ? TokenType::int8 : TokenType::int4;
+}
+
 // Returns a maker of sets by the tokenizer, without a configuration.
 SetMaker *make_maker(const char *tokenizer, Oid type, Oid collation, MemoryContext context) {
   auto *maker = static_cast<SetMaker *>(MemoryContextAllocZero(context, sizeof(SetMaker)));
@@ -217,8 +222,11 @@ text *tokenizer_name(const SetMaker &maker) {
 }
 
 TokenType token_type_of(const SetMaker &maker) {
-  if (maker.of_lexemes || !maker.tokenizer.shingled) return TokenType::text;
-  return maker.tokenizer.wide ? TokenType::int8 : TokenType::int4;
+  return maker.of_lexemes ? TokenType::text : token_type_of(maker.tokenizer);
+}
+
+TokenType token_type_of_tokenizer(const char *tokenizer) {
+  return token_type_of(tokenizer_of(tokenizer));
 }
 
 const Tokenizer &tokenizer_of(const SetMaker &maker, Oid *configuration) {

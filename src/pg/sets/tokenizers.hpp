@@ -41,6 +41,9 @@ text *tokenizer_name(const SetMaker &maker);
 // Returns the type of the tokens of the sets.
 TokenType token_type_of(const SetMaker &maker);
 
+// Returns the type of the tokens of a tokenizer, which is given by the text of a value of type tokenizer.
+TokenType token_type_of_tokenizer(const char *tokenizer);
+
 // Returns the set of a value as an array in the current memory context.
 Datum make_set(const SetMaker &maker, Datum value);
 

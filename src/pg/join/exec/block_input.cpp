@@ -7,7 +7,7 @@ extern "C" {
 }
 
 #include "pg/base/settings.hpp"
-#include "pg/join/exec/parallel_input.hpp"
+#include "pg/rows/parallel_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -21,10 +21,10 @@ extern "C" {
 #include "pg/join/exec/aside.hpp"
 #include "pg/join/exec/feed_blocks.hpp"
 #include "pg/join/exec/inputs.hpp"
-#include "pg/join/exec/parallel_input.hpp"
 #include "pg/join/exec/phase_log.hpp"
 #include "pg/join/exec/row_set.hpp"
 #include "pg/join/exec/stream.hpp"
+#include "pg/rows/parallel_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -9,7 +9,7 @@ extern "C" {
 
 #include "pg/base/compat_paths.hpp"
 #include "pg/join/clause/self_join.hpp"
-#include "pg/join/exec/parallel_input.hpp"
+#include "pg/rows/parallel_rows.hpp"
 
 namespace simjoin::pg {
 

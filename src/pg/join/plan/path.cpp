@@ -30,13 +30,13 @@ PG_FUNCTION_INFO_V1(simjoin_edit_distance_support);
 #include "pg/join/estimate/driving_clause.hpp"
 #include "pg/join/estimate/selectivity.hpp"
 #include "pg/join/estimate/sum_arms.hpp"
-#include "pg/join/exec/parallel_input.hpp"
 #include "pg/join/plan/arm_path.hpp"
 #include "pg/join/plan/cost.hpp"
 #include "pg/join/plan/input_paths.hpp"
 #include "pg/join/plan/nested_loops.hpp"
 #include "pg/join/plan/plan.hpp"
 #include "pg/join/plan/row_identity.hpp"
+#include "pg/rows/parallel_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

@@ -16,9 +16,9 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/join/clause/facts.hpp"
 #include "pg/join/exec/exec.hpp"
-#include "pg/join/exec/parallel_input.hpp"
 #include "pg/join/plan/path.hpp"
 #include "pg/join/plan/row_identity.hpp"
+#include "pg/rows/parallel_rows.hpp"
 
 namespace simjoin::pg {
 namespace {

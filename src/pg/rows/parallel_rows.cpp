@@ -1,6 +1,7 @@
-#include "pg/join/exec/parallel_input.hpp"
+#include "pg/rows/parallel_rows.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -14,8 +15,17 @@ extern "C" {
 #include "pg/base/interrupts.hpp"
 #include "pg/base/scan_nodes.hpp"
 #include "pg/rows/row_context.hpp"
+#include "pg/sets/tokenizers.hpp"
 
 namespace simjoin::pg {
+
+// How texts in the second column become sets.
+struct RowSets {
+  const char *tokenizer;
+  SetMaker *maker;       // NULL before the first row, so that a reader's errors about columns come first
+  TupleTableSlot *slot;  // of a row with its set
+};
+
 namespace {
 
 constexpr char block_node_name[] = "RowBlocks";
@@ -25,6 +35,9 @@ constexpr char block_node_name[] = "RowBlocks";
 constexpr double operators_per_row = 1;
 constexpr double operators_per_byte = 0.005;
 
+// PostgreSQL numbers the nodes of a statement from 0.
+constexpr int node_id_of_blocks = INT_MAX;
+
 // ---- Plan ----
 
 Node *create_block_state(CustomScan *plan);
@@ -32,8 +45,8 @@ Node *create_block_state(CustomScan *plan);
 const CustomScanMethods block_plan_methods = {.CustomName = block_node_name,
                                               .CreateCustomScanState = create_block_state};
 
-// CustomScan.custom_private is a list of two: the numbers of the columns that are arrays, and the estimate of
-// the rows of all workers.
+// CustomScan.custom_private is a list of the numbers of the columns that are arrays, the estimate of the rows
+// of all workers, and, where RowBlocks makes sets of texts, the tokenizer.
 Plan *plan_blocks(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *, List *custom_plans) {
   auto *rows = static_cast<Plan *>(linitial(custom_plans));
   List *columns = NIL;
@@ -68,26 +81,56 @@ CustomScan *plan_of_blocks(Plan *input) {
 struct BlockState {
   CustomScanState css;
   BlockWriter writer;
-  bool done;  // all rows have been read
+  RowSets *sets;  // NULL where sets are not made of texts
+  bool done;      // all rows have been read
 };
 
 BlockState *block_state_of(CustomScanState *node) {
   return reinterpret_cast<BlockState *>(node);
 }
 
-BlockColumns columns_of(const CustomScan *plan, PlanState *rows) {
-  BlockColumns columns = {ExecGetResultType(rows), 0, {}};
+BlockColumns columns_of(const CustomScan *plan, PlanState *rows, const RowSets *sets) {
+  BlockColumns columns = {sets == nullptr ? ExecGetResultType(rows) : sets->slot->tts_tupleDescriptor, 0, {}};
   ListCell *cell;
   foreach (cell, static_cast<List *>(linitial(plan->custom_private)))
     columns.arrays[columns.array_count++] = static_cast<AttrNumber>(lfirst_int(cell));
   return columns;
 }
 
+// Returns how sets are made of the texts in the second column, NULL where they are not.
+RowSets *begin_sets(const CustomScan *plan, PlanState *rows, EState *estate) {
+  if (list_length(plan->custom_private) < 3) return nullptr;
+  TupleDesc columns = CreateTupleDescCopy(ExecGetResultType(rows));
+  auto *sets = static_cast<RowSets *>(palloc0(sizeof(RowSets)));
+  sets->tokenizer = strVal(lthird(plan->custom_private));
+  TupleDescInitEntry(columns, 2, nullptr, array_type_of(token_type_of_tokenizer(sets->tokenizer)), -1, 0);
+  sets->slot = ExecInitExtraTupleSlot(estate, columns, &TTSOpsVirtual);
+  return sets;
+}
+
+// Returns the row with the set of its text, in the current memory context.
+TupleTableSlot *with_set(RowSets *sets, TupleTableSlot *row) {
+  TupleTableSlot *result = ExecClearTuple(sets->slot);
+  if (sets->maker == nullptr) {
+    const FormData_pg_attribute *text = TupleDescAttr(row->tts_tupleDescriptor, 1);
+    sets->maker = create_set_maker(sets->tokenizer, text->atttypid, text->attcollation, sets->slot->tts_mcxt);
+  }
+  slot_getallattrs(row);
+  for (int i = 0; i < result->tts_tupleDescriptor->natts; ++i) {
+    result->tts_values[i] = row->tts_values[i];
+    result->tts_isnull[i] = row->tts_isnull[i];
+  }
+  if (!result->tts_isnull[1]) result->tts_values[1] = make_set(*sets->maker, result->tts_values[1]);
+  return ExecStoreVirtualTuple(result);
+}
+
 void begin_blocks(CustomScanState *node, EState *estate, int eflags) {
   auto *plan = castNode(CustomScan, node->ss.ps.plan);
   PlanState *rows = ExecInitNode(static_cast<Plan *>(linitial(plan->custom_plans)), estate, eflags);
   node->custom_ps = list_make1(rows);
-  init_block_writer(&block_state_of(node)->writer, columns_of(plan, rows), estate->es_query_cxt);
+  BlockState *state = block_state_of(node);
+  state->sets = begin_sets(plan, rows, estate);
+  init_block_writer(&state->writer, columns_of(plan, rows, state->sets), estate->es_query_cxt);
 }
 
 // Returns the next block in the node's slot, an empty one at the end.
@@ -96,7 +139,7 @@ TupleTableSlot *exec_blocks(CustomScanState *node) {
   BlockWriter *writer = &state->writer;
   auto *rows = static_cast<PlanState *>(linitial(node->custom_ps));
   TupleTableSlot *result = ExecClearTuple(node->ss.ss_ScanTupleSlot);
-  if (!fill_block(writer, rows, node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory, &state->done))
+  if (!fill_block(writer, rows, node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory, &state->done, state->sets))
     return nullptr;
   result->tts_values[0] = end_block(writer);
   result->tts_isnull[0] = false;
@@ -151,12 +194,39 @@ Path *gather_blocks(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *arr
   path->parallel_workers = partial->parallel_workers;
   path->rows = clamp_row_est(partial->rows / rows_per_block(row_bytes));
   path->startup_cost = partial->startup_cost;
-  path->total_cost = partial->total_cost +
-                     partial->rows * (operators_per_row + operators_per_byte * row_bytes) * cpu_operator_cost;
+  path->total_cost = partial->total_cost + cost_of_packing(partial);
   custom->custom_paths = list_make1(partial);
   custom->custom_private = list_make2(arrays, makeFloat(psprintf("%.0f", rel->rows)));
   custom->methods = &block_path_methods;
   return reinterpret_cast<Path *>(create_gather_path(root, rel, path, target, nullptr, &blocks));
+}
+
+double cost_of_packing(const Path *rows) {
+  return rows->rows * (operators_per_row + operators_per_byte * rows->pathtarget->width) * cpu_operator_cost;
+}
+
+// A column of type record has no meaning here either.
+Plan *pack_rows(Plan *rows, List *arrays, const char *tokenizer) {
+  CustomScan *scan = makeNode(CustomScan);
+  Plan *plan = &scan->scan.plan;
+  plan->startup_cost = rows->startup_cost;
+  plan->total_cost = rows->total_cost;
+  plan->plan_rows = clamp_row_est(rows->plan_rows / rows_per_block(rows->plan_width));
+  plan->plan_width = rows->plan_width;
+  plan->parallel_safe = true;
+  plan->plan_node_id = node_id_of_blocks;
+  plan->extParam = bms_copy(rows->extParam);
+  plan->allParam = bms_copy(rows->allParam);
+  Var *column = makeVar(INDEX_VAR, 1, RECORDOID, -1, InvalidOid, 0);
+  Const *record = makeNullConst(RECORDOID, -1, InvalidOid);
+  plan->targetlist = list_make1(makeTargetEntry(reinterpret_cast<Expr *>(column), 1, nullptr, false));
+  scan->custom_scan_tlist = list_make1(makeTargetEntry(reinterpret_cast<Expr *>(record), 1, nullptr, false));
+  scan->custom_plans = list_make1(rows);
+  scan->custom_private = list_make2(arrays, makeFloat(psprintf("%.0f", rows->plan_rows)));
+  if (tokenizer != nullptr)
+    scan->custom_private = lappend(scan->custom_private, makeString(pstrdup(tokenizer)));
+  scan->methods = &block_plan_methods;
+  return plan;
 }
 
 AttrNumber column_of(List *tlist, Node *expr) {
@@ -182,12 +252,13 @@ double rows_of_input(Plan *input) {
 bool find_blocks(PlanState *input, PlanState **rows, BlockColumns *columns) {
   CustomScan *plan = plan_of_blocks(input->plan);
   if (plan == nullptr) return false;
-  *rows = static_cast<PlanState *>(linitial(castNode(CustomScanState, outerPlanState(input))->custom_ps));
-  *columns = columns_of(plan, *rows);
+  auto *blocks = castNode(CustomScanState, outerPlanState(input));
+  *rows = static_cast<PlanState *>(linitial(blocks->custom_ps));
+  *columns = columns_of(plan, *rows, block_state_of(blocks)->sets);
   return true;
 }
 
-bool fill_block(BlockWriter *writer, PlanState *rows, MemoryContext row_context, bool *done) {
+bool fill_block(BlockWriter *writer, PlanState *rows, MemoryContext row_context, bool *done, RowSets *sets) {
   bool empty = true;
   begin_block(writer);
   while (!*done && !block_is_full(writer)) {
@@ -195,7 +266,8 @@ bool fill_block(BlockWriter *writer, PlanState *rows, MemoryContext row_context,
     TupleTableSlot *slot = ExecProcNode(rows);
     *done = TupIsNull(slot);
     if (*done) break;
-    in_row_context(row_context, [&] { append_to_block(writer, slot); });
+    in_row_context(row_context,
+                   [&] { append_to_block(writer, sets == nullptr ? slot : with_set(sets, slot)); });
     empty = false;
   }
   return !empty;
