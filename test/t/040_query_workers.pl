@@ -73,6 +73,7 @@ for my $table (qw(rows apart))
 	for my $call (
 		"similarity_self_join('SELECT id, set FROM $table', 0.5)",
 		"similarity_self_join('SELECT id, set FROM $table', 0.5, 'containment')",
+		"similarity_self_join('SELECT id, set FROM $table', 0.5, 'idf_jaccard')",
 		"similarity_self_join('SELECT id, wide FROM $table', 0.5)",
 		"similarity_self_join('SELECT id, words FROM $table', 0.5)",
 		"similarity_self_join('SELECT k, words FROM $table', 0.5, key => NULL::text)",
@@ -97,6 +98,8 @@ for my $table (qw(rows apart))
 		"minhash_signatures('SELECT k, body FROM $table', 128, 1, key => NULL::text, tokens => 'shingles(3)')",
 		"duplicate_groups('SELECT id, set FROM $table', 0.5)",
 		"duplicate_groups('SELECT id, set FROM $table', 0.5, method => 'star')",
+		"duplicate_groups('SELECT CASE WHEN id % 3 > 0 THEN id ELSE -id END, set[:5] FROM $table', 0.5)",
+		"duplicate_groups('SELECT id, set FROM $table', 0.5, 'idf_cosine')",
 		"duplicate_groups('SELECT id, wide FROM $table', 0.5)",
 		"duplicate_groups('SELECT k, words FROM $table', 0.5, key => NULL::text)",
 		"duplicate_groups('SELECT id, body FROM $table', 0.5, tokens => 'shingles(3)')")

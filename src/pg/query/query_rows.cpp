@@ -7,9 +7,11 @@ extern "C" {
 #include <algorithm>
 #include <limits>
 
+#include "core/set_slices.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/query/query_source.hpp"
+#include "pg/rows/packed_rows.hpp"
 #include "pg/rows/row_context.hpp"
 #include "pg/sets/tokens.hpp"
 #include "pg/sets/weighted_set.hpp"
@@ -18,10 +20,13 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
+constexpr size_t most_rows = std::numeric_limits<uint32_t>::max();
+
 // Takes the rows of a query.
 struct TargetReader {
   void start(TupleDesc columns);
   void take(const QueryRow &row);
+  void take_packed(BlockReader *block, const Oid *types);
 
   const RowTarget &target;
   QueryRows rows;
@@ -67,12 +72,16 @@ void feed_weights(const RowTarget &target, Datum array, Datum weights) {
   if (PointerGetDatum(weight_array) != weights) pfree(weight_array);
 }
 
+[[noreturn]] void raise_many_rows(const QueryRows &rows, const char *function) {
+  ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                  errmsg("%s: a query returns more than %zu rows", function, rows.count())));
+  pg_unreachable();
+}
+
 // Adds the row's id, or its key, whose number in the order of keys is known later.
 void add_row_id(const QueryRow &row, QueryRows *rows) {
   const int64 id = add_id(rows->keys, row);
-  if (rows->count() == std::numeric_limits<uint32_t>::max())
-    ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                    errmsg("%s: a query returns more than %zu rows", row.function, rows->count())));
+  if (rows->count() == most_rows) raise_many_rows(*rows, row.function);
   rows->ids.append(id);
 }
 
@@ -92,6 +101,49 @@ void TargetReader::take(const QueryRow &row) {
     free_view(set, value);
   }
   end_row(target.engine, target.spill_file);
+}
+
+// Adds the sets to the engine, but for copies of earlier ones.
+void feed_without_copies(const RowTarget &target, const SetSlice &sets) {
+  SetSlice run = {sets.type, sets.tokens, sets.lengths};
+  for_each_integer_set(sets, [&](auto set) {
+    const bool joined = target.copies->add(set);
+    if (joined) {
+      ++run.rows;
+      run.token_count += set.size();
+      return;
+    }
+    if (run.rows > 0) target.engine->add(target.side, run);
+    run = {sets.type, reinterpret_cast<const char *>(set.data() + set.size()), run.lengths + run.rows + 1};
+  });
+  if (run.rows > 0) target.engine->add(target.side, run);
+}
+
+// Takes those up to a NULL id. The ids are integers then, since there is a column beside the sets.
+void TargetReader::take_packed(BlockReader *block, const Oid *types) {
+  if (!are_integers(rows.keys) || target.weighted || target.sample != nullptr || target.equal != nullptr)
+    return;
+  uint32_t count = 0;
+  const ApartSets &apart = block->apart;
+  const auto most = static_cast<uint32_t>(most_rows - rows.count());
+  for (const char *row = block->packed; count < std::min(block->packed_rows, most); ++count) {
+    Datum values[2];
+    bool nulls[2];
+    unpack_row(apart.columns, apart.column, row, values, nulls);
+    if (nulls[0]) break;
+    rows.ids.append(id_of(values[0], types[0]));
+    row += apart.row_bytes;
+  }
+  const SetSlice sets = packed_sets(*block, count);
+  if (sets.rows == 0) return;
+  call_cpp([&] {
+    if (target.copies != nullptr)
+      feed_without_copies(target, sets);
+    else
+      target.engine->add(target.side, sets);
+  });
+  pass_packed_rows(block, sets);
+  end_rows(target.engine, count, target.spill_file);
 }
 
 }  // namespace

@@ -51,7 +51,13 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   }
   bool isnull;
   open_block(&blocks->reader, view_block(slot_getattr(slot, 1, &isnull)));
-  while (next_row_of_block(blocks)) take_row(*receiver, blocks->reader.slot);
+  do {
+    if (receiver->take_packed != nullptr)
+      receiver->take_packed(receiver->reader, &blocks->reader, receiver->types);
+    if (!next_row_of_block(blocks)) break;
+    take_row(*receiver, blocks->reader.slot);
+  } while (true);
+  check_interrupts();
   return true;
 }
 

@@ -70,6 +70,7 @@ struct QueryReceiver {
   void *reader;
   void (*start)(void *reader, TupleDesc columns);
   void (*take)(void *reader, const QueryRow &row);
+  void (*take_packed)(void *reader, BlockReader *rows, const Oid *types);  // or nullptr
   bool started;
   const void *watched;  // the key of the computation that the rows are for (watch.hpp), or nullptr
   bool takes_blocks;    // rows may come in blocks, in any order that the query allows
@@ -79,7 +80,8 @@ struct QueryReceiver {
 };
 
 // Returns a receiver for the reader, which has two functions: start(TupleDesc) checks the columns, and
-// take(const QueryRow &) takes a row.
+// take(const QueryRow &) takes a row. It may have a third, take_packed(BlockReader *, const Oid *types),
+// which takes some of the next packed rows of a block, or none.
 template <class Reader>
 QueryReceiver receiver_for(Reader *reader, const char *function, const void *watched = nullptr) {
   QueryReceiver receiver = {};
@@ -88,6 +90,10 @@ QueryReceiver receiver_for(Reader *reader, const char *function, const void *wat
   receiver.reader = reader;
   receiver.start = [](void *to, TupleDesc columns) { static_cast<Reader *>(to)->start(columns); };
   receiver.take = [](void *to, const QueryRow &row) { static_cast<Reader *>(to)->take(row); };
+  if constexpr (requires { &Reader::take_packed; })
+    receiver.take_packed = [](void *to, BlockReader *rows, const Oid *types) {
+      static_cast<Reader *>(to)->take_packed(rows, types);
+    };
   return receiver;
 }
 
