@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
+#include "pg/base/limit.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/join/clause/facts.hpp"
 #include "pg/join/clause/match.hpp"
@@ -33,25 +34,6 @@ struct NearestPath {
   int steps;
   int most_rows;
 };
-
-// Returns how many rows of the relation the query asks for, 0 where this is not known.
-int rows_asked_for(PlannerInfo *root, RelOptInfo *rel) {
-  constexpr int64 most = 1000000;
-  const Query *query = root->parse;
-  if (query->limitOption != LIMIT_OPTION_COUNT || !bms_equal(root->all_baserels, rel->relids)) return 0;
-  // Rows of equal distance that further keys sort, and rows that set-returning functions make nothing of,
-  // come in addition.
-  if (list_length(root->query_pathkeys) != 1 || query->hasTargetSRFs) return 0;
-  int64 rows = 0;
-  for (Node *node : {query->limitCount, query->limitOffset}) {
-    if (node == nullptr) continue;
-    if (!IsA(node, Const) || castNode(Const, node)->constisnull) return 0;
-    const int64 count = DatumGetInt64(castNode(Const, node)->constvalue);
-    if (count < 0 || count > most) return 0;
-    rows += count;
-  }
-  return query->limitCount == nullptr ? 0 : static_cast<int>(rows);
-}
 
 // Returns whether conditions of the query are to be evaluated before those that it would get from its order:
 // under row-level security and in views that are security barriers. The number of rows that a search of the
@@ -149,7 +131,7 @@ void offer_nearest(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column) 
   auto *nearest = static_cast<NearestPath *>(palloc0(sizeof(NearestPath)));
   nearest->distance = distance;
   nearest->steps = steps;
-  nearest->most_rows = rows_asked_for(root, rel);
+  nearest->most_rows = rows_asked_for(root, rel->relids, 1);
   CustomPath *custom = &nearest->custom;
   custom->path.type = T_CustomPath;
   custom->path.pathtype = T_CustomScan;

@@ -22,6 +22,7 @@ void for_each_fact(Facts &facts, Visit visit) {
   visit(facts.one_way);
   visit(facts.from_settings);
   visit(facts.implied);
+  visit(facts.ranked);
   visit(facts.measure);
   visit(facts.distance);
   visit(facts.strict);

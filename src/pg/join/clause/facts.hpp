@@ -22,6 +22,9 @@ inline constexpr char nearest_rows_name[] = "NearestRows";
 inline constexpr char similar_rows_name[] = "SimilarRows";
 inline constexpr char nearest_sets_name[] = "NearestSets";
 
+// The name of the node that gives pairs by descending similarity: by joins with thresholds that fall.
+inline constexpr char nearest_pairs_name[] = "NearestPairs";
+
 // What a column of the node's scan tuple holds.
 enum class ColumnSource : int { left, right, similarity };
 
@@ -33,6 +36,7 @@ struct JoinPlanFacts {
   bool one_way;        // the other clauses hold for a pair one way round at most
   bool from_settings;
   bool implied;  // by a condition, which filters the pairs
+  bool ranked;   // it is a search of NearestPairs, which tells its threshold
   Measure measure;
   bool distance;
   bool strict;

@@ -28,6 +28,7 @@ struct SimilarityClause {
   Expr *threshold;  // free of columns of both; NULL where from_settings
   Expr *call;       // the call of the measure or the distance inside the clause; NULL where from_settings
   TokenType token_type;
+  bool ranked;    // the query has no such clause, but an order by its call, which NearestPairs serves
   bool of_edits;  // a condition on an edit distance implies the clause: its sets are keys that the planner
                   // makes
 

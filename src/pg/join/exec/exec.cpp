@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/join/exec/explain.hpp"
 #include "pg/join/exec/feed.hpp"
 #include "pg/join/exec/inputs.hpp"
+#include "pg/join/exec/null_pairs.hpp"
 #include "pg/join/exec/pairs.hpp"
 #include "pg/join/exec/phase_log.hpp"
 #include "pg/join/exec/stream.hpp"
@@ -173,6 +174,7 @@ void discard_execution(JoinState *state) {
   }
   state->engine = {};
   state->stream = {};
+  state->null_pairs = {};
   discard_aside(state);
   MemoryContextReset(state->context);
   enter(state, JoinPhase::feed);
@@ -184,6 +186,8 @@ bool next_joined_row(JoinState *state) {
     switch (state->phase) {
       case JoinPhase::feed:
         begin_recheck(state);
+        // What runs while the inputs are read may make searches of its own.
+        if (state->facts.ranked) state->search = current_pair_search();
         feed(state);
         begin_aside(state);
         if (state->engine.join == nullptr) {
@@ -191,8 +195,12 @@ bool next_joined_row(JoinState *state) {
         } else if (state->engine.streamed) {
           enter(state, JoinPhase::stream);
         } else {
-          enter_next_pairs(state);
+          enter(state, JoinPhase::null_pairs);
         }
+        break;
+      case JoinPhase::null_pairs:
+        if (next_null_pair(state)) return true;
+        enter_next_pairs(state);
         break;
       case JoinPhase::pairs:
       case JoinPhase::same_row:

@@ -110,6 +110,8 @@ void show_threshold(JoinState *state, List *ancestors, ExplainState *es) {
 // Finds the method that was used or, before, that the settings ask for. Returns false where only the executor
 // can tell.
 bool find_method(const JoinState *state, JoinMethod *choice) {
+  *choice = {};
+  if (state->facts.ranked) return true;
   if (state->terms.known) {
     *choice = state->terms.method;
     return true;
@@ -181,7 +183,8 @@ void show_other_clauses(JoinState *state, List *ancestors, ExplainState *es) {
 bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
   auto *plan = castNode(CustomScan, state->css.ss.ps.plan);
   ExplainPropertyText("Join Type", join_type_name(state->facts.jointype), es);
-  show_clause("Similarity Clause", plan_expression(plan, JoinExpr::clause), state, ancestors, es);
+  show_clause(state->facts.ranked ? "Similarity Order" : "Similarity Clause",
+              plan_expression(plan, JoinExpr::clause), state, ancestors, es);
   show_other_clauses(state, ancestors, es);
   show_clause("Partitioned By", plan_expression(plan, JoinExpr::partition_clauses), state, ancestors, es);
   auto *join_quals = plan_expression(plan, JoinExpr::join_quals);
@@ -194,7 +197,7 @@ bool show_plan(JoinState *state, List *ancestors, ExplainState *es) {
   show_text("Measure",
             row_measure_name({state->terms.known ? state->terms.measure : expected, state->facts.weighted()}),
             es);
-  show_threshold(state, ancestors, es);
+  if (state->terms.known || !state->facts.ranked) show_threshold(state, ancestors, es);
   const bool by_bands = show_method(state, es);
   ExplainPropertyBool("Inputs Are the Same Rows", state->facts.read_once, es);
   return by_bands;

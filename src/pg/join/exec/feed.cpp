@@ -147,6 +147,11 @@ void resolve_threshold(JoinState *state) {
     return;
   }
   state->terms.measure = state->facts.measure;
+  if (state->facts.ranked) {
+    const double limit = state->terms.limit = state->search.threshold;
+    state->terms.threshold = state->facts.distance ? similarity_at_distance(limit, false) : limit;
+    return;
+  }
   Datum datum = ExecEvalExprSwitchContext(state->threshold_expr, state->css.ss.ps.ps_ExprContext,
                                           &state->terms.limit_isnull);
   if (!state->terms.limit_isnull) state->terms.limit = threshold_value(datum, state->threshold_type);
@@ -163,8 +168,11 @@ void start_engine(JoinState *state) {
   resolve_threshold(state);
   const bool self_join = state->facts.read_once;
   const bool weighted = state->facts.weighted();
-  state->terms.method =
-      choose_method(state->terms.measure, state->terms.threshold, state->facts.jointype, weighted);
+  // Pairs in order are exact: who asks for the best ones knows no threshold, from which on some may be
+  // missed.
+  if (!state->facts.ranked)
+    state->terms.method =
+        choose_method(state->terms.measure, state->terms.threshold, state->facts.jointype, weighted);
   state->terms.known = true;
   give_up_at_conflict(state->context);
   if (state->facts.asks_for_existence())
@@ -177,7 +185,8 @@ void start_engine(JoinState *state) {
     prepare_gpu_use();
     state->engine.join = own(state->context, [&] { return make_lsh_join(spec); });
     watch_join(state->engine.join, state->context, shown_as);
-  } else if (!weighted && may_stream(state->terms.method, state->terms.threshold, self_join)) {
+  } else if (!weighted && !state->search.nulls &&
+             may_stream(state->terms.method, state->terms.threshold, self_join)) {
     const JoinSpec spec = join_spec(state);
     state->engine.join =
         own(state->context, [&] { return std::make_unique<StreamedJoin>(spec, state->facts.smaller); });

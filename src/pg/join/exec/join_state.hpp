@@ -12,9 +12,11 @@ extern "C" {
 
 #include "core/join.hpp"
 #include "core/stream/streamed_join.hpp"
+#include "pg/base/growing_array.hpp"
 #include "pg/join/clause/facts.hpp"
 #include "pg/join/clause/method.hpp"
 #include "pg/join/exec/block_input.hpp"
+#include "pg/join/exec/nearest_pairs.hpp"
 #include "pg/rows/row_bits.hpp"
 #include "pg/rows/row_store.hpp"
 
@@ -28,7 +30,16 @@ inline Side opposite(Side side) {
 
 // What the node does: it reads rows, hands up pairs of a row with itself and pairs of the engine, and then
 // rows without a partner. If one side streams, its rows are read and handed up in the phase `stream`.
-enum class JoinPhase : uint8_t { feed, same_row, pairs, stream, unmatched_left, unmatched_right, done };
+enum class JoinPhase : uint8_t {
+  feed,
+  null_pairs,
+  same_row,
+  pairs,
+  stream,
+  unmatched_left,
+  unmatched_right,
+  done
+};
 
 // One input of the join.
 struct JoinInput {
@@ -70,6 +81,13 @@ struct RowStream {
   // In a semi or anti join with a small left side: the left rows with a set that have no partner. Without
   // any, the join ends.
   uint32_t wanting;
+};
+
+// Pairs of rows of which one at least has no set (null_pairs.hpp).
+struct NullPairs {
+  bool listed;
+  GrowingArray<uint32_t> right_rows;  // without a set
+  uint32_t partner;                   // the next one of the left row: its place among those
 };
 
 // The inputs of the join. Rows whose partition keys differ are kept apart.
@@ -144,6 +162,8 @@ struct JoinState {
   JoinPhase phase;
   uint32_t next_row;  // in the phases that walk over rows
   EngineState engine;
+  PairSearch search;  // where facts.ranked
+  NullPairs null_pairs;
   RowStream stream;  // with a streamed engine, in the phase `stream`
 };
 

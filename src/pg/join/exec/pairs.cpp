@@ -130,7 +130,7 @@ bool enter_next_pairs(JoinState *state) {
   const JoinPhase first = same_rows && alike ? JoinPhase::same_row : JoinPhase::pairs;
   const JoinPhase last = same_rows && !alike ? JoinPhase::same_row : JoinPhase::pairs;
   if (state->phase == last) return false;
-  enter(state, state->phase == JoinPhase::feed ? first : last);
+  enter(state, state->phase == JoinPhase::null_pairs ? first : last);
   return true;
 }
 

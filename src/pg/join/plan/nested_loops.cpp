@@ -270,7 +270,8 @@ void look_at_index_scan(Plan *scan, List *served, double loops, SlowLoop *slowes
 
 bool is_scan_of_nearest(const CustomScan *scan) {
   const std::string_view name = scan->methods->CustomName;
-  return name == nearest_rows_name || name == similar_rows_name || name == nearest_sets_name;
+  return name == nearest_rows_name || name == similar_rows_name || name == nearest_sets_name ||
+         name == nearest_pairs_name;
 }
 
 void look_at_plan(Plan *plan, double loops, SlowLoop *slowest);

@@ -33,6 +33,7 @@ PG_FUNCTION_INFO_V1(simjoin_edit_distance_support);
 #include "pg/join/plan/arm_path.hpp"
 #include "pg/join/plan/cost.hpp"
 #include "pg/join/plan/input_paths.hpp"
+#include "pg/join/plan/nearest_pairs.hpp"
 #include "pg/join/plan/nested_loops.hpp"
 #include "pg/join/plan/plan.hpp"
 #include "pg/join/plan/row_identity.hpp"
@@ -148,11 +149,11 @@ bool parallel_safe(RelOptInfo *joinrel, List *inputs) {
   return true;
 }
 
-// Returns the join by the cheapest of the clauses, with the rest as a filter, NULL where none of them can
-// drive it.
+}  // namespace
+
 JoinPath *make_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
-                    JoinType jointype, SpecialJoinInfo *sjinfo, List *restrictlist, double rows) {
-  List *clauses = find_similarity_clauses(root, joinrel, outer, inner, jointype, restrictlist);
+                    JoinType jointype, SpecialJoinInfo *sjinfo, List *restrictlist, double rows,
+                    List *clauses) {
   if (clauses == NIL) return nullptr;
 
   auto *join = static_cast<JoinPath *>(palloc0(sizeof(JoinPath)));
@@ -179,7 +180,6 @@ JoinPath *make_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, R
   return join;
 }
 
-// Returns whether all that is read for a join comes the same however often it is read.
 bool repeatable_inputs(PlannerInfo *root, RelOptInfo *joinrel) {
   if (contain_volatile_functions(reinterpret_cast<Node *>(root->parse->jointree))) return false;
   for (int relid = -1; (relid = bms_next_member(joinrel->relids, relid)) >= 0;) {
@@ -207,11 +207,15 @@ bool repeatable_inputs(PlannerInfo *root, RelOptInfo *joinrel) {
   return true;
 }
 
+namespace {
+
 // Returns the path for an arm of a disjunction. `similarity` is set for a join by sets. PostgreSQL's own
 // joins read a changed row once a recheck, so they are for queries that neither lock nor change rows.
 Path *path_of_arm(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                   List *restrictlist, double rows, const JoinPathExtraData *extra, bool *similarity) {
-  JoinPath *join = make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, restrictlist, rows);
+  List *clauses = find_similarity_clauses(root, joinrel, outer, inner, JOIN_INNER, restrictlist);
+  JoinPath *join =
+      make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, restrictlist, rows, clauses);
   *similarity |= join != nullptr;
   if (join != nullptr) return &join->custom.path;
   Path *own = root->rowMarks != NIL ? nullptr : own_join(root, joinrel, outer, inner, restrictlist, extra);
@@ -242,13 +246,15 @@ void offer_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOp
                 JoinType jointype, JoinPathExtraData *extra) {
   if (!supported(jointype) || redundant_order(outer, inner, jointype)) return;
   if (!bms_is_empty(joinrel->lateral_relids) || unusable_pseudoconstant(extra->restrictlist)) return;
-  JoinPath *join =
-      make_join(root, joinrel, outer, inner, jointype, extra->sjinfo, extra->restrictlist, joinrel->rows);
+  List *clauses = find_similarity_clauses(root, joinrel, outer, inner, jointype, extra->restrictlist);
+  JoinPath *join = make_join(root, joinrel, outer, inner, jointype, extra->sjinfo, extra->restrictlist,
+                             joinrel->rows, clauses);
   if (join != nullptr) {
     charge_hash_joins(root, joinrel, outer, inner, join->clause, extra);
     add_path(joinrel, with_row_identities(root, joinrel, list_make1(&join->custom.path)));
   }
   if (jointype != JOIN_INNER || !repeatable_inputs(root, joinrel)) return;
+  offer_nearest_pairs(root, joinrel, outer, inner, extra);
   ListCell *cell;
   foreach (cell, extra->restrictlist) {
     auto *rinfo = lfirst_node(RestrictInfo, cell);
@@ -276,6 +282,7 @@ void install_join_hook() {
   set_join_pathlist_hook = join_pathlist_hook;
   install_selectivity_hook();
   register_join_methods();
+  register_nearest_pairs_methods();
   register_block_methods();
   note_load_of_joins();
   install_explain_hook();

@@ -32,6 +32,15 @@ struct JoinPath {
   Index right_relid;   // the relation whose columns are those of left_relid, where read_once
 };
 
+// Returns the join by the cheapest of the clauses, a list of SimilarityClause pointers, with the rest of
+// `restrictlist` as a filter. Returns NULL where none of them can drive it.
+JoinPath *make_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+                    JoinType jointype, SpecialJoinInfo *sjinfo, List *restrictlist, double rows,
+                    List *clauses);
+
+// Returns whether all that is read for a join comes the same however often it is read.
+bool repeatable_inputs(PlannerInfo *root, RelOptInfo *joinrel);
+
 // Puts the join operator in front of the planner. Called once, when the module is loaded.
 void install_join_hook();
 

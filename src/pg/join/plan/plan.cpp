@@ -180,6 +180,7 @@ JoinPlanFacts facts_of(const JoinPath *join, const JoinColumn sets[2], const Joi
           .one_way = join->one_way,
           .from_settings = clause.from_settings,
           .implied = !list_member_ptr(join->restrictlist, clause.rinfo),
+          .ranked = clause.ranked,
           .measure = clause.measure,
           .distance = clause.distance,
           .strict = clause.strict,
@@ -253,7 +254,8 @@ Plan *plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlis
   scan->custom_plans = custom_plans;
   scan->custom_scan_tlist = builder.entries;
   scan->custom_exprs =
-      list_make5(clause.threshold, join_quals, reading_tuple(builder, clause.rinfo->clause),
+      list_make5(clause.threshold, join_quals,
+                 reading_tuple(builder, clause.ranked ? clause.call : clause.rinfo->clause),
                  reading_tuple(builder, extract_actual_clauses(join->partition_clauses, false)), others);
   scan->custom_private =
       encode_join(facts_of(join, sets, weights), builder.columns, encode_partition_keys(builder),
