@@ -110,14 +110,10 @@ SELECT * FROM similarity_join('VALUES (1, ''{1,2}''::int[])', 'VALUES (2, ''{1,2
 SELECT * FROM similarity_join('VALUES (2, ''{1,2,3,4}''::int[])', 'VALUES (1, ''{1,2}''::int[])', 0.9, 'containment');
 SELECT * FROM similarity_neighbors('SELECT id, tokens FROM queries WHERE id = 42', 'SELECT id, tokens FROM docs', 3, 0.5, 'containment');
 
--- Groups, views, triggers, indexes and ~= know no order of two sets.
+-- Groups, views, triggers and ~= know no order of two sets.
 SELECT id, group_id, similarity FROM duplicate_groups('VALUES (1, ''{1,2}''::int[]), (2, ''{1,2,3,4}''), (3, ''{9}'')', 0.9, 'overlap_coefficient');
 SELECT duplicate_groups('SELECT id, tokens FROM docs', 0.9, 'containment');
 SELECT create_dedup_view('grouped', 'SELECT id, tokens FROM docs', 0.9, 'containment');
-SELECT create_similarity_index('docs', 'tokens', 0.9, 'containment');
-SELECT similarity_query('{1}'::int[], 0.9, 'containment');
-SELECT 'containment >= 0.9: integer[] {1}'::similarity_query;
-CREATE INDEX ON docs USING gin (tokens int4_similarity_ops (measure = containment));
 SET simjoin.measure = containment;
 CREATE TABLE guarded (tokens int[]);
 CREATE TRIGGER guard BEFORE INSERT ON guarded FOR EACH ROW EXECUTE FUNCTION skip_similar('tokens', '0.9', 'containment');
@@ -169,6 +165,26 @@ SELECT call, t, c.* FROM unnest('{1,0.8,0.5,0.3}'::float8[]) t,
 ORDER BY call, t;
 SELECT * FROM compare_index('SELECT * FROM similarity_neighbors(''SELECT id, tokens FROM queries WHERE id % 21 = 0'', ''SELECT id, tokens FROM docs'', 3, 0.5, ''containment'')');
 SELECT similarity_index_check(indexrelid) = count(*) AS checked FROM pg_index, docs WHERE indrelid = 'docs'::regclass AND indexrelid::regclass::text LIKE '%similarity%' GROUP BY indexrelid;
+
+-- One for containment finds the sets that contain a query, at any threshold.
+DROP INDEX docs_similarity_idx;
+SELECT create_similarity_index('docs', 'tokens', 0.9, 'containment');
+EXPLAIN (COSTS OFF) SELECT id FROM docs WHERE containment('{11,12}', tokens) >= 0.2;
+EXPLAIN (COSTS OFF) SELECT id FROM docs WHERE containment(tokens, '{11,12,15}') > 0.6;
+EXPLAIN (COSTS OFF) SELECT q.id, d.id FROM queries q JOIN docs d ON containment(q.tokens, d.tokens) >= 0.6 WHERE q.id = 21;
+SELECT call, t, c.* FROM unnest('{1,0.8,0.5,0.3,1e-9}'::float8[]) t,
+  unnest('{"containment(q.tokens, d.tokens)","containment(d.tokens, q.tokens)","overlap_coefficient(d.tokens, q.tokens)","jaccard_similarity(d.tokens, q.tokens)"}'::text[]) call,
+  compare_index(format('SELECT q.id AS q, x.id AS d FROM (SELECT * FROM queries WHERE id %% 21 = 0) q, LATERAL (SELECT d.id FROM docs d WHERE %s >= %s OFFSET 0) x', call, t)) c
+ORDER BY call, t;
+SELECT c.* FROM unnest('{"containment(q.words, d.tokens::text[]) >= 0.5","0.4 < containment(q.tokens, d.tokens)","containment(q.tokens, d.tokens) > q.id / 42","containment(NULL, d.tokens) >= 0.5","containment(''{}'', d.tokens) >= 0.5","containment(q.tokens, d.tokens) >= 0","containment(q.tokens, d.tokens) >= NULL","NOT containment(q.tokens, d.tokens) < 0.5"}'::text[]) clause,
+  compare_index(format('SELECT q.id AS q, x.id AS d FROM (SELECT *, tokens::text[] AS words FROM queries WHERE id %% 21 = 0) q, LATERAL (SELECT d.id FROM docs d WHERE %s OFFSET 0) x', clause)) c;
+INSERT INTO docs (id, tokens) VALUES (-1, '{901,902,903,904}'), (-2, '{901,902}'), (-3, NULL), (-4, '{}');
+SELECT id FROM docs WHERE containment('{901,902,903}', tokens) > 0.6 ORDER BY id;
+SELECT similarity_index_check(indexrelid) = count(*) AS checked FROM pg_index, docs WHERE indrelid = 'docs'::regclass AND indexrelid::regclass::text LIKE '%similarity%' GROUP BY indexrelid;
 RESET enable_seqscan;
+SELECT q, q::similarity_query::text = q AS same, '{1,2,3}'::int[] ~= q::similarity_query AS contains
+FROM unnest('{"containment >= 0.5: integer[] {1,9}","containment >= 0.6: integer[] {1,9}","containment >= 1: integer[] {3}"}'::text[]) q;
+SELECT similarity_query('{1}'::int[], 0.9, 'containment'), similarity_query_send(similarity_query('{1}'::int[], 0.9, 'containment'));
+SELECT create_similarity_index('docs', 'tokens', 1.5, 'containment');
 
 DROP SCHEMA containment_test CASCADE;

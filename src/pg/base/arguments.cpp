@@ -114,6 +114,12 @@ Measure symmetric_measure_by_name(const char *name, const char *function) {
                      "The measures are jaccard, cosine, dice, overlap and overlap_coefficient."));
 }
 
+Measure index_measure_by_name(const char *name, const char *function) {
+  return static_cast<Measure>(number_of_name(
+      name, measure_names, function, "measure",
+      "The measures are jaccard, cosine, dice, overlap, overlap_coefficient and containment."));
+}
+
 RowMeasure row_measure_by_name(const char *name, const char *function) {
   return row_measure(name, std::size(measure_names), function,
                      "The measures are jaccard, cosine, dice, overlap, overlap_coefficient, containment, "

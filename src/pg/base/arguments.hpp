@@ -54,6 +54,9 @@ const char *weighted_function(Measure measure);
 // `function`, where no measure has the name or the order matters.
 Measure symmetric_measure_by_name(const char *name, const char *function);
 
+// The same of the measures of an index: containment as well, of the query in the sets of the index.
+Measure index_measure_by_name(const char *name, const char *function);
+
 // A measure for the rows of queries.
 struct RowMeasure {
   Measure measure;         // `jaccard` or `cosine` where weighted

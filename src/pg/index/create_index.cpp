@@ -138,7 +138,7 @@ Datum simjoin_create_similarity_index(PG_FUNCTION_ARGS) {
   const Oid table = PG_GETARG_OID(0);
   const char *tokens = string_argument(fcinfo, 1), *measure_name = string_argument(fcinfo, 3);
   const double threshold = PG_GETARG_FLOAT8(2);
-  const Measure measure = symmetric_measure_by_name(measure_name, function);
+  const Measure measure = index_measure_by_name(measure_name, function);
   check_similarity(threshold, measure, function);
   compat::check_owns(table, get_relkind_objtype(get_rel_relkind(table)));  // before its rows are read
 

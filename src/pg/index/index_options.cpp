@@ -33,6 +33,7 @@ relopt_enum_elt_def measures[] = {{"jaccard", static_cast<int>(Measure::jaccard)
                                   {"dice", static_cast<int>(Measure::dice)},
                                   {"overlap", static_cast<int>(Measure::overlap)},
                                   {"overlap_coefficient", static_cast<int>(Measure::overlap_coefficient)},
+                                  {"containment", static_cast<int>(Measure::containment)},
                                   {nullptr, 0}};
 
 // An order takes longer to make than to look a set up.
@@ -93,7 +94,10 @@ bool are_valid_options(const bytea *options) {
 Bounds indexed_bounds(const bytea *options) {
   if (options == nullptr) return {Measure::jaccard, default_index_threshold};
   const auto *set = reinterpret_cast<const IndexOptions *>(options);
-  return {static_cast<Measure>(set->measure), set->threshold};
+  const auto measure = static_cast<Measure>(set->measure);
+  // Of the sets that contain a query, any token may be the shared one, whatever the threshold.
+  if (measure == Measure::containment) return {Measure::overlap, 1};
+  return {measure, set->threshold};
 }
 
 int entry_bits(const bytea *options) {
@@ -148,10 +152,10 @@ PG_FUNCTION_INFO_V1(simjoin_index_options);
 Datum simjoin_index_options(PG_FUNCTION_ARGS) {
   auto *options = reinterpret_cast<local_relopts *>(PG_GETARG_POINTER(0));
   init_local_reloptions(options, sizeof(IndexOptions));
-  add_local_enum_reloption(options, "measure", "measure of the threshold", measures,
-                           static_cast<int>(Measure::jaccard),
-                           "Measures are jaccard, cosine, dice, overlap and overlap_coefficient.",
-                           offsetof(IndexOptions, measure));
+  add_local_enum_reloption(
+      options, "measure", "measure of the threshold", measures, static_cast<int>(Measure::jaccard),
+      "Measures are jaccard, cosine, dice, overlap, overlap_coefficient and containment.",
+      offsetof(IndexOptions, measure));
   add_local_real_reloption(options, "threshold", "lowest threshold that the index serves",
                            default_index_threshold, 0, largest_threshold, offsetof(IndexOptions, threshold));
   add_local_string_reloption(options, "frequent", "the most frequent tokens", nullptr, check_frequent,

@@ -149,29 +149,37 @@ Node *indexed_expression(const SetColumn &column) {
   return static_cast<Node *>(list_nth(index->indexprs, place));
 }
 
-// A similarity clause between a column of an index and an expression without columns of its relation.
+// Returns the measure that an index is asked for: of the set that is looked up and those of the index. One
+// with `measure` of the sets of the index and that set is among what it finds. The clause then filters.
+Measure looked_up(Measure measure) {
+  return measure == Measure::reverse_containment ? Measure::containment : unordered(measure);
+}
+
+// A similarity clause between a column of an index and an expression without columns of its relation. The
+// column is then on the left.
 bool match_search(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, SimilarityClause *clause) {
   Node *indexed = indexed_expression(column);
   if (clause->of_edits && (indexed == nullptr || !take_indexed_keys(indexed, clause))) return false;
-  return match_column(root, rel, column, &clause->left, &clause->right) &&
-         same_for_all_rows(root, rel, clause->threshold);
+  const Expr *left = clause->left;
+  if (!match_column(root, rel, column, &clause->left, &clause->right)) return false;
+  if (clause->left != left) clause->measure = reversed(clause->measure);
+  return same_for_all_rows(root, rel, clause->threshold);
 }
 
 // Offers a scan for the condition, by a clause that it is or implies.
 void offer_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, RestrictInfo *rinfo,
                 SimilarityClause clause) {
   if (!match_search(root, rel, column, &clause)) return;
-  const char *measure = clause.distance ? "jaccard_distance" : measure_name(unordered(clause.measure)).data();
+  const char *measure = clause.distance ? "jaccard_distance" : measure_name(looked_up(clause.measure)).data();
   auto *set = reinterpret_cast<Node *>(clause.right);
   Node *query = make_query(column, set, reinterpret_cast<Node *>(clause.threshold), measure);
   if (query == nullptr) return;
   Relids outer = bms_union(rel->lateral_relids, rinfo->clause_relids);
   outer = bms_del_member(outer, static_cast<int>(rel->relid));
   if (bms_is_empty(outer)) outer = nullptr;
-  // The index finds pairs with containment in either order. The clause then filters.
   const Bounds bounds = planned_bounds(clause);
   Path *path = make_index_scan(root, rel, column, rinfo, reinterpret_cast<Node *>(clause.left), query,
-                               {unordered(bounds.measure()), bounds.threshold()}, outer);
+                               {looked_up(bounds.measure()), bounds.threshold()}, outer);
   if (path != nullptr) add_path(rel, path);
 }
 
@@ -274,7 +282,14 @@ Path *make_index_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &colum
   IndexOptInfo *index = column.index;
   TokenType type;
   if (!token_type_of(exprType(set), &type)) return nullptr;
-  const SetShape shape = set_shape(root, set, type);
+  SetShape shape = set_shape(root, set, type);
+  // A set that is looked up for containment may be much smaller than those of the index.
+  if (bounds.measure() == Measure::containment) {
+    auto *sought = static_cast<Node *>(linitial(castNode(FuncExpr, query)->args));
+    const double size = Min(average_set_size(root, sought, type), shape.average_size);
+    shape.shared_tokens *= size / Max(shape.average_size, 1.0);
+    shape.average_size = size;
+  }
   const bytea *options = index->opclassoptions == nullptr ? nullptr : index->opclassoptions[column.number];
   const PlannedLookup lookup = plan_lookup(indexed_bounds(options), bounds, shape.average_size);
   if (!lookup.served) {

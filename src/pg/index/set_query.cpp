@@ -119,7 +119,7 @@ Datum simjoin_similarity_query(PG_FUNCTION_ARGS) {
   constexpr const char *function = "similarity_query";
   const char *name = string_argument(fcinfo, 2);
   const bool distance = name == distance_name;
-  const Measure measure = distance ? Measure::jaccard : symmetric_measure_by_name(name, function);
+  const Measure measure = distance ? Measure::jaccard : index_measure_by_name(name, function);
   check_query_threshold(function, measure, distance, PG_GETARG_FLOAT8(1));
   return make_set_query(PG_GETARG_DATUM(0), function, measure, distance, PG_GETARG_FLOAT8(1));
 }
@@ -132,7 +132,7 @@ Datum simjoin_similarity_query_of_clause(PG_FUNCTION_ARGS) {
   if (PG_ARGISNULL(0) || PG_ARGISNULL(2)) PG_RETURN_NULL();
   const char *name = string_argument(fcinfo, 2);
   const bool distance = name == distance_name;
-  const Measure measure = distance ? Measure::jaccard : symmetric_measure_by_name(name, function);
+  const Measure measure = distance ? Measure::jaccard : index_measure_by_name(name, function);
   const double threshold = PG_ARGISNULL(1) ? 0 : PG_GETARG_FLOAT8(1);
   const Bounded condition = {distance ? "jaccard_distance" : measure_function(measure), measure, distance,
                              false};
@@ -162,7 +162,7 @@ Datum simjoin_set_satisfies(PG_FUNCTION_ARGS) {
     PG_RETURN_BOOL(
         within_distance(jaccard_distance(counts.overlap, counts.left, counts.right), query.threshold, false));
   PG_RETURN_BOOL(
-      float8_ge(similarity(query.measure, counts.overlap, counts.left, counts.right), query.threshold));
+      float8_ge(similarity(query.measure, counts.overlap, counts.right, counts.left), query.threshold));
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_query_in);
@@ -177,7 +177,7 @@ Datum simjoin_similarity_query_in(PG_FUNCTION_ARGS) {
   TokenType token_type;
   if (std::strcmp(relation, relation_of(distance)) != 0 || !token_type_by_name(type, &token_type))
     raise_malformed(text);
-  const Measure measure = distance ? Measure::jaccard : symmetric_measure_by_name(name, "similarity_query");
+  const Measure measure = distance ? Measure::jaccard : index_measure_by_name(name, "similarity_query");
   const double value = DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(threshold)));
   check_query_threshold("similarity_query", measure, distance, value);
   Oid input, element;
@@ -192,7 +192,7 @@ Datum simjoin_similarity_query_recv(PG_FUNCTION_ARGS) {
   const int version = pq_getmsgbyte(buffer), measure = pq_getmsgbyte(buffer);
   const int distance = pq_getmsgbyte(buffer), type = pq_getmsgbyte(buffer);
   const double threshold = pq_getmsgfloat8(buffer);
-  if (version != binary_version || measure >= static_cast<int>(symmetric_measures) || distance > 1 ||
+  if (version != binary_version || measure >= static_cast<int>(std::size(measure_names)) || distance > 1 ||
       (distance == 1 && static_cast<Measure>(measure) != Measure::jaccard) ||
       type >= static_cast<int>(std::size(type_names)))
     ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
