@@ -715,24 +715,26 @@ CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass
 RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8)
 AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
 CREATE FUNCTION dedup_view_groups(source regclass, rows regclass, pairs regclass, changes regclass,
-                                  token_order regclass, entities regclass, history regclass, threshold float8,
-                                  measure text, method text, keep text, max_group_share float8)
+                                  token_order regclass, entities regclass, history regclass, verdicts regclass,
+                                  judged regclass, threshold float8, measure text, method text, keep text,
+                                  max_group_share float8)
 RETURNS TABLE (id bigint, group_id bigint, is_representative bool, similarity float8, entity_id bigint)
 AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
 CREATE FUNCTION dedup_view_groups_of_keys(source regclass, rows regclass, pairs regclass, changes regclass,
-                                          token_order regclass, entities regclass, history regclass, threshold float8,
-                                          measure text, method text, keep text, max_group_share float8) RETURNS SETOF record
+                                          token_order regclass, entities regclass, history regclass, verdicts regclass,
+                                          judged regclass, threshold float8, measure text, method text, keep text,
+                                          max_group_share float8) RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'simjoin_dedup_view_groups' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, float8, text, text, text, float8) IS
 'the query of the views that create_dedup_view of 0.1.0 made';
 COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, regclass, float8, text, text, text,
                                       float8) IS
 'the query of the views that create_dedup_view of 0.1.0 made with track_changes';
-COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, regclass, regclass, regclass, float8, text, text,
-                                      text, float8) IS
+COMMENT ON FUNCTION dedup_view_groups(regclass, regclass, regclass, regclass, regclass, regclass, regclass, regclass,
+                                      regclass, float8, text, text, text, float8) IS
 'the query of the views that create_dedup_view makes';
-COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, regclass, regclass, regclass, regclass, float8, text, text,
-                                              text, float8) IS
+COMMENT ON FUNCTION dedup_view_groups_of_keys(regclass, regclass, regclass, regclass, regclass, regclass, regclass, regclass,
+                                              regclass, float8, text, text, text, float8) IS
 'the query of the views that create_dedup_view makes of a query whose ids are no integers';
 
 CREATE FUNCTION dedup_view_changes() RETURNS trigger
@@ -742,20 +744,21 @@ COMMENT ON FUNCTION dedup_view_changes() IS
 
 CREATE FUNCTION create_dedup_view(view text, query text, threshold float8, measure text DEFAULT 'jaccard',
                                   method text DEFAULT 'components', keep text DEFAULT 'smallest_id',
-                                  max_group_share float8 DEFAULT 0.1, track_changes bool DEFAULT false) RETURNS void
-AS 'MODULE_PATHNAME', 'simjoin_create_dedup_view' LANGUAGE C VOLATILE STRICT;
-COMMENT ON FUNCTION create_dedup_view(text, text, float8, text, text, text, float8, bool) IS
-'makes a materialized view of duplicate_groups that is refreshed incrementally; with track_changes, triggers on the table of the query record which rows change';
+                                  max_group_share float8 DEFAULT 0.1, track_changes bool DEFAULT false,
+                                  verdicts text DEFAULT NULL) RETURNS void
+AS 'MODULE_PATHNAME', 'simjoin_create_dedup_view' LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION create_dedup_view(text, text, float8, text, text, text, float8, bool, text) IS
+'makes a materialized view of duplicate_groups that is refreshed incrementally; with track_changes, triggers on the table of the query record which rows change; verdicts (a, b, same or different) of another query bind';
 
 CREATE FUNCTION refresh_dedup_view(view regclass, concurrently bool DEFAULT true)
 RETURNS TABLE (rows bigint, new_rows bigint, changed_rows bigint, removed_rows bigint, new_pairs bigint,
                read_rows bigint)
-AS 'MODULE_PATHNAME', 'simjoin_refresh_dedup_view' LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME', 'simjoin_refresh_dedup_view' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION refresh_dedup_view(regclass, bool) IS
 'refreshes a view that create_dedup_view made: joins only new and changed rows with the rest; returns the numbers of rows and pairs';
 
 CREATE FUNCTION drop_dedup_view(view regclass) RETURNS void
-AS 'MODULE_PATHNAME', 'simjoin_drop_dedup_view' LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME', 'simjoin_drop_dedup_view' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION drop_dedup_view(regclass) IS
 'drops a view that create_dedup_view made, and the tables and the view beside it';
 

@@ -156,8 +156,8 @@ INSERT INTO prices VALUES (5.0, '{5}');
 SELECT refresh_dedup_view('priced');
 DELETE FROM prices WHERE price = 5;
 SELECT count(*) AS left_over FROM pg_class WHERE relname LIKE 'bad%';
-SELECT dedup_view_groups_of_keys('priced_source', 'priced_rows', 'priced_pairs', '-', '-', 'priced_entities', 'priced_history', '0.7', 'jaccard', 'components', 'smallest_id', '0.1');
-SELECT * FROM dedup_view_groups_of_keys('priced_source', 'priced_rows', 'priced_pairs', '-', '-', 'priced_entities', 'priced_history', '0.7', 'jaccard', 'components', 'smallest_id', '0.1') g (a numeric, b numeric, c bool, d float8);
+SELECT dedup_view_groups_of_keys('priced_source', 'priced_rows', 'priced_pairs', '-', '-', 'priced_entities', 'priced_history', '-', '-', '0.7', 'jaccard', 'components', 'smallest_id', '0.1');
+SELECT * FROM dedup_view_groups_of_keys('priced_source', 'priced_rows', 'priced_pairs', '-', '-', 'priced_entities', 'priced_history', '-', '-', '0.7', 'jaccard', 'components', 'smallest_id', '0.1') g (a numeric, b numeric, c bool, d float8);
 
 -- Altered parts, and views made by hand.
 CREATE FUNCTION told(statement text) RETURNS text LANGUAGE plpgsql AS $$
@@ -210,9 +210,9 @@ SELECT alteration, (a).* FROM (SELECT alteration, after(alteration) AS a FROM un
   read_doing('UPDATE priced_rows SET key = key + 100'),
   read_doing('ALTER TABLE priced_rows ALTER key TYPE text'),
   read_doing('ALTER TABLE priced_rows RENAME TO old_rows; CREATE TABLE priced_rows (id bigint, fingerprint uuid, key text)'),
-  read_doing('SELECT dedup_view_groups_of_keys(''priced_source'', ''priced_rows'', ''priced_pairs'', ''-'', ''-'', ''priced_entities'', ''priced_history'', ''0.7'', ''jaccard'', ''components'', ''smallest_id'', ''0.1'')'),
+  read_doing('SELECT dedup_view_groups_of_keys(''priced_source'', ''priced_rows'', ''priced_pairs'', ''-'', ''-'', ''priced_entities'', ''priced_history'', ''-'', ''-'', ''0.7'', ''jaccard'', ''components'', ''smallest_id'', ''0.1'')'),
   read_doing('SELECT * FROM dedup_view_groups(''priced_source'', ''priced_rows'', ''priced_pairs'', ''0.7'', ''jaccard'', ''components'', ''smallest_id'', ''0.1'')'),
-  read_doing('SELECT * FROM dedup_view_groups_of_keys(''priced_source'', ''priced_rows'', ''priced_pairs'', ''-'', ''-'', ''priced_entities'', ''priced_history'', ''0.7'', ''jaccard'', ''components'', ''smallest_id'', ''0.1'')
+  read_doing('SELECT * FROM dedup_view_groups_of_keys(''priced_source'', ''priced_rows'', ''priced_pairs'', ''-'', ''-'', ''priced_entities'', ''priced_history'', ''-'', ''-'', ''0.7'', ''jaccard'', ''components'', ''smallest_id'', ''0.1'')
     g (id bytea, group_id bytea, a text, b text, c text)')]) WITH ORDINALITY t (alteration, n) ORDER BY n) e;
 CREATE VIEW query AS SELECT 'a'::text AS id, '{1,2}'::int[] AS tokens;
 CREATE TABLE prints (id bigint, fingerprint uuid);
@@ -221,7 +221,7 @@ CREATE TABLE pairs (a bigint, b bigint, similarity float8);
 -- A view that wants these columns, with this table of rows.
 CREATE FUNCTION forged(rows text, columns text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('CREATE MATERIALIZED VIEW forged AS SELECT id, group_id, is_representative, similarity FROM dedup_view_groups_of_keys(''query'', %L, ''pairs'', ''-'', ''-'', ''-'', ''-'',
+  EXECUTE format('CREATE MATERIALIZED VIEW forged AS SELECT id, group_id, is_representative, similarity FROM dedup_view_groups_of_keys(''query'', %L, ''pairs'', ''-'', ''-'', ''-'', ''-'', ''-'', ''-'',
     ''0.5'', ''jaccard'', ''components'', ''smallest_id'', ''0.1'') g (%s)', rows, columns);
   RAISE 'made';
 EXCEPTION WHEN OTHERS THEN
@@ -242,11 +242,11 @@ SELECT rows, columns, forged(rows, columns) FROM (VALUES
 \pset format aligned
 -- A view that numbers the rows is none of ours.
 CREATE MATERIALIZED VIEW forged AS SELECT id, group_id, is_representative, similarity FROM ROWS FROM (
-  dedup_view_groups_of_keys('query', 'key_prints', 'pairs', '-', '-', '-', '-', '0.5', 'jaccard', 'components', 'smallest_id', '0.1')
+  dedup_view_groups_of_keys('query', 'key_prints', 'pairs', '-', '-', '-', '-', '-', '-', '0.5', 'jaccard', 'components', 'smallest_id', '0.1')
   AS (id text, group_id text, is_representative bool, similarity float8)) WITH ORDINALITY AS g (id, group_id, is_representative, similarity, n);
 -- The query has other ids than the view.
 ALTER TABLE key_prints ALTER key TYPE uuid USING NULL;
-CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups_of_keys('query', 'key_prints', 'pairs', '-', '-', '-', '-', '0.5', 'jaccard', 'components', 'smallest_id', '0.1')
+CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups_of_keys('query', 'key_prints', 'pairs', '-', '-', '-', '-', '-', '-', '0.5', 'jaccard', 'components', 'smallest_id', '0.1')
   g (id uuid, group_id uuid, is_representative bool, similarity float8);
 
 -- Rights: the owner of the view needs the type of the keys for making it, readers need nothing but the view.

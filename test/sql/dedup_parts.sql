@@ -31,9 +31,9 @@ CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'pri
 CREATE MATERIALIZED VIEW forged AS SELECT g.*, 1 AS more FROM dedup_view_groups('query', 'prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1') g;
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1')
   UNION ALL SELECT 1, 1, true, 1 FROM generate_series(1, 100000);
-CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '-', '-', 'prints', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
-CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '-', '-', '4294967295', 'pairs', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
-CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '-', '-', '-', '-', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
+CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '-', '-', 'prints', 'pairs', '-', '-', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
+CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '-', '-', '4294967295', 'pairs', '-', '-', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
+CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', 'prints', 'pairs', '-', '-', '-', '-', '-', '-', '0.5', 'jaccard', 'components', 'smallest_id', '0.1');
 CREATE MATERIALIZED VIEW forged AS SELECT * FROM dedup_view_groups('query', '4294967295', '0', '0.5', 'jaccard', 'components', 'smallest_id', '0.1') WITH NO DATA;
 SELECT drop_dedup_view('forged');
 
@@ -126,7 +126,7 @@ SELECT alteration, (a).* FROM (SELECT alteration, after(alteration) AS a FROM un
   'CREATE OR REPLACE VIEW v_source AS SELECT liar(id) AS id, tokens FROM docs',
   read_doing('SELECT refresh_dedup_view(''v'')'),
   read_doing('REFRESH MATERIALIZED VIEW v'),
-  read_doing('SELECT dedup_view_groups(''v_source'', ''v_rows'', ''v_pairs'', ''v_changes'', ''v_order'', ''v_entities'', ''v_history'', ''0.5'', ''jaccard'', ''components'', ''smallest_id'', ''0.1'')'),
+  read_doing('SELECT dedup_view_groups(''v_source'', ''v_rows'', ''v_pairs'', ''v_changes'', ''v_order'', ''v_entities'', ''v_history'', ''-'', ''-'', ''0.5'', ''jaccard'', ''components'', ''smallest_id'', ''0.1'')'),
   read_doing('DELETE FROM v_changes'),
   read_doing('DELETE FROM v_rows'),
   read_doing('UPDATE v_pairs SET similarity = ''NaN'''),

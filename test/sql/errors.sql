@@ -146,6 +146,11 @@ SELECT * FROM duplicate_groups('articles', 0.8);
 SELECT * FROM similarity_join('SELECT id, tokens FROM articles', 'public."articles"', 0.8);
 SELECT * FROM similarity_neighbors('articles', 'TABLE articles', 1);
 SELECT create_dedup_view('groups', 'articles', 0.8);
+SELECT create_dedup_view('groups', 'TABLE articles', 0.8, track_changes => NULL);
+SELECT create_dedup_view('groups', 'SELECT id, tokens FROM articles', 0.8, verdicts => 'SELECT 1, 2');
+SELECT create_dedup_view('groups', 'SELECT id, tokens FROM articles', 0.8, verdicts => 'SELECT 1, 2; SELECT 3');
+SELECT refresh_dedup_view(NULL);
+SELECT drop_dedup_view(NULL);
 DROP TABLE articles;
 
 -- Texts that are not queries.

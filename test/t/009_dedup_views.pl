@@ -24,6 +24,10 @@ $node->safe_psql(
 	SELECT create_dedup_view('tracked_weights', 'SELECT key, tokens, array_fill(0.5::real, ARRAY[cardinality(tokens)]) FROM texts', 0.8, 'weighted_jaccard', max_group_share => 1, track_changes => true);
 	CREATE DOMAIN "Other schema".key AS text COLLATE "C" CHECK (VALUE ~ '^k');
 	SELECT create_dedup_view('keyed', 'SELECT (''k'' || md5(id::text))::"Other schema".key, tokens FROM texts', 0.8, max_group_share => 1);
+	CREATE TABLE verdicts (a bigint, b bigint, verdict text);
+	INSERT INTO verdicts SELECT a, b, CASE n % 2 WHEN 0 THEN 'different' ELSE 'same' END FROM
+		(SELECT a, b + n % 2 AS b, n FROM (SELECT a, b, row_number() OVER (ORDER BY a, b) AS n FROM tracked_pairs) p WHERE n % 5 = 0) p;
+	SELECT create_dedup_view('judged', 'SELECT id, tokens FROM texts', 0.8, max_group_share => 1, track_changes => true, verdicts => 'TABLE verdicts');
 	SELECT create_dedup_view('weighted', 'SELECT id, tokens, ARRAY(SELECT (3 + token % 3)::real FROM unnest(tokens) token) FROM texts', 0.8, 'weighted_cosine',
 		max_group_share => 1);
 });
@@ -34,6 +38,7 @@ my $contents = q{
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked_keys t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM tracked_weights t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM keyed t;
+	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM judged t;
 	SELECT count(DISTINCT group_id), md5(string_agg(t::text, E'\n' ORDER BY id)) FROM weighted t;
 	SELECT count(*) FROM unique_words_pairs;
 };
@@ -42,6 +47,7 @@ my $refresh = q{SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refr
 	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked_keys');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('tracked_weights');
+	SELECT new_rows, changed_rows, removed_rows, new_pairs, read_rows FROM refresh_dedup_view('judged');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('keyed');
 	SELECT new_rows, changed_rows, removed_rows, new_pairs FROM refresh_dedup_view('weighted')};
 my $tracked_differences = q{SELECT (SELECT count(*) FROM tracked v FULL JOIN
@@ -51,8 +57,12 @@ my $tracked_differences = q{SELECT (SELECT count(*) FROM tracked v FULL JOIN
 	+ (SELECT count(*) FROM tracked_keys v FULL JOIN
 	duplicate_groups('SELECT key, tokens FROM texts', 0.8, key => NULL::uuid, max_group_share => 1) d ON v.id = d.id
 	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
+		OR v.is_representative IS DISTINCT FROM d.is_representative)
+	+ (SELECT count(*) FROM judged v FULL JOIN
+	duplicate_groups('SELECT id, tokens FROM texts', 0.8, key => NULL::bigint, max_group_share => 1, verdicts => 'TABLE verdicts') d ON v.id = d.id
+	WHERE v.group_id IS DISTINCT FROM d.group_id OR v.similarity IS DISTINCT FROM d.similarity
 		OR v.is_representative IS DISTINCT FROM d.is_representative)};
-my $parts = q{SELECT count(*) FROM pg_class WHERE relname ~ '_(source|rows|pairs|changes|order|entities|history|entity_ids)$'};
+my $parts = q{SELECT count(*) FROM pg_class WHERE relname ~ '_(source|rows|pairs|changes|order|entities|history|entity_ids|verdicts|judged)$'};
 my $before = $node->safe_psql('postgres', $contents);
 like($before, qr/\n[1-9]\d\d/, 'there are groups and pairs');
 
@@ -72,10 +82,10 @@ SKIP: for my $format (qw(plain custom))
 	  : ('pg_restore', '--exit-on-error', '--jobs=2', '--dbname', $node->connstr($database), $file);
 	$node->command_ok(\@restore, "$format: restore");
 	is($node->safe_psql($database, $contents), $before, "$format: the same groups and pairs");
-	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
+	is($node->safe_psql($database, $refresh), "0|0|0|0\n0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0|0\n0|0|0|0\n0|0|0|0", "$format: nothing was joined anew");
 	$node->safe_psql($database, 'DELETE FROM texts WHERE id = 1');
-	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0\n0|0|1|0", "$format: and it goes on");
-	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, tracked_keys, tracked_weights, unique_words, keyed, weighted, "Other schema".unique_texts});
+	is($node->safe_psql($database, $refresh), "0|0|1|0\n0|0|1|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0|0\n0|0|1|0\n0|0|1|0", "$format: and it goes on");
+	$node->safe_psql($database, q{DROP MATERIALIZED VIEW tracked, tracked_keys, tracked_weights, judged, unique_words, keyed, weighted, "Other schema".unique_texts});
 	is($node->safe_psql($database, $parts), 0, "$format: the parts go with the views");
 }
 
@@ -106,7 +116,7 @@ SKIP:
 	$node->safe_psql('postgres', 'CREATE DATABASE restored_schema');
 	$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null', '-d', $node->connstr('restored_schema'), '-f', "$folder/dump.schema" ],
 		'restore of the schema');
-	$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('tracked_keys'), drop_dedup_view('tracked_weights'), drop_dedup_view('unique_words'),
+	$node->safe_psql('restored_schema', q{INSERT INTO texts VALUES (1, 'a text'); SELECT drop_dedup_view('tracked'), drop_dedup_view('tracked_keys'), drop_dedup_view('tracked_weights'), drop_dedup_view('judged'), drop_dedup_view('unique_words'),
 		drop_dedup_view('keyed'), drop_dedup_view('weighted'), drop_dedup_view('"Other schema".unique_texts')});
 	is($node->safe_psql('restored_schema', $parts), 0, 'the parts of empty views are dropped with them');
 }
@@ -122,13 +132,13 @@ my $modes = q{SELECT string_agg(tgenabled::text, '' ORDER BY tgname COLLATE "C")
 is($node->safe_psql('restored_data', $modes), 'OOOOOO', 'which leaves ordinary triggers');
 is($node->safe_psql('restored_data', q{SELECT read_rows = rows FROM refresh_dedup_view('tracked')}), 't', 'the first refresh reads all rows');
 is($node->safe_psql('restored_data', $modes), 'OORRAO', 'and mends the triggers');
-$node->safe_psql('restored_data', q{SELECT refresh_dedup_view(v::regclass) FROM unnest('{tracked_keys,tracked_weights}'::text[]) v});
+$node->safe_psql('restored_data', q{SELECT refresh_dedup_view(v::regclass) FROM unnest('{tracked_keys,tracked_weights,judged}'::text[]) v});
 is($node->safe_psql('restored_data', $tracked_differences), 0, 'the views have the groups of a full rebuild');
 $node->safe_psql('restored_data', q{INSERT INTO texts (id, body) SELECT -id, body FROM texts WHERE id <= 3;
 	SET session_replication_role = replica;
 	DELETE FROM texts WHERE id = 7});
-is( $node->safe_psql('restored_data', join(';', map { "SELECT new_rows, removed_rows, read_rows < rows FROM refresh_dedup_view('$_')" } qw(tracked tracked_keys tracked_weights))),
-	"3|1|t\n3|1|t\n3|1|t", 'and later refreshes read changes only');
+is( $node->safe_psql('restored_data', join(';', map { "SELECT new_rows, removed_rows, read_rows < rows FROM refresh_dedup_view('$_')" } qw(tracked tracked_keys tracked_weights judged))),
+	"3|1|t\n3|1|t\n3|1|t\n3|1|t", 'and later refreshes read changes only');
 is($node->safe_psql('restored_data', $tracked_differences), 0, 'which gives the groups of a full rebuild');
 
 # A dump between a change and its refresh: the restored view is up to date, like any materialized view.
@@ -144,15 +154,16 @@ SKIP:
 	is($node->safe_psql('restored_pending', q{SELECT new_rows, read_rows FROM refresh_dedup_view('tracked'); SELECT new_rows, read_rows FROM refresh_dedup_view('tracked_keys')}), "0|0\n0|0", 'and no changes are pending there');
 }
 $node->safe_psql('postgres', q{DELETE FROM texts WHERE id > 1000000});
-is($node->safe_psql('postgres', q{SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked'); SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('tracked_keys')}), "0|0|0\n0|0|0",
+is($node->safe_psql('postgres', join(';', map { "SELECT new_rows, removed_rows, read_rows FROM refresh_dedup_view('$_')" } qw(tracked tracked_keys judged))), "0|0|0\n0|0|0\n0|0|0",
 	'rows that came and went between refreshes');
 
 # A crash in the middle of a refresh keeps committed changes, and the next refresh is right.
-$node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT -id, body FROM texts WHERE id <= 100});
+$node->safe_psql('postgres', q{INSERT INTO texts (id, body) SELECT -id, body FROM texts WHERE id <= 100;
+	UPDATE verdicts SET verdict = CASE verdict WHEN 'same' THEN 'different' ELSE 'same' END});
 my ($stdout, $stderr) = ('', '');
 my $victim = IPC::Run::start(
 	[ 'psql', '-X', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c', q{SELECT * FROM refresh_dedup_view('unique_words')},
-		'-c', q{SELECT * FROM refresh_dedup_view('tracked')},
+		'-c', q{SELECT * FROM refresh_dedup_view('tracked')}, '-c', q{SELECT * FROM refresh_dedup_view('judged')},
 		'-c', q{SELECT * FROM refresh_dedup_view('tracked_keys')}, '-c', 'CHECKPOINT',
 		'-c', 'SELECT pg_sleep(600)' ],
 	'>', \$stdout, '2>', \$stderr);
@@ -164,7 +175,8 @@ $node->start;
 is($node->safe_psql('postgres', $contents), $before, 'after the crash the views are as before');
 like($node->safe_psql('postgres', q{SELECT new_rows FROM refresh_dedup_view('unique_words')}), qr/^100$/, 'the next refresh joins what is new');
 like($node->safe_psql('postgres', q{SELECT new_rows, read_rows < rows FROM refresh_dedup_view('tracked');
-	SELECT new_rows, read_rows < rows FROM refresh_dedup_view('tracked_keys')}), qr/^100\|t\n100\|t$/, 'from the changes, too');
+	SELECT new_rows, read_rows < rows FROM refresh_dedup_view('tracked_keys');
+	SELECT new_rows, read_rows < rows FROM refresh_dedup_view('judged')}), qr/^100\|t\n100\|t\n100\|t$/, 'from the changes, too');
 is($node->safe_psql('postgres', $tracked_differences), 0, 'which gives the groups of a full rebuild');
 is( $node->safe_psql(
 		'postgres', q{SELECT count(*) FROM unique_words v FULL JOIN

@@ -39,8 +39,11 @@ RC_GTEST_PROP(NodeNumbers, CountInTheOrderOfFirstSight, ()) {
   std::vector<uint32_t> numbers(nodes.size());
   together.numbers_of(nodes.data(), nodes.size(), numbers.data());
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const uint32_t number = expected.emplace(nodes[i], expected.size()).first->second;
+    const auto [known, is_new] = expected.emplace(nodes[i], expected.size());
+    const uint32_t number = known->second;
+    RC_ASSERT(one_by_one.find(nodes[i]) == (is_new ? NodeNumbers::no_number : number));
     RC_ASSERT(one_by_one.number_of(nodes[i]) == number);
+    RC_ASSERT(one_by_one.find(nodes[i]) == number);
     RC_ASSERT(numbers[i] == number);
     RC_ASSERT(together.nodes()[number] == nodes[i]);
   }

@@ -162,6 +162,20 @@ TEST(JudgedGroups, AreComponentsWithoutVerdicts) {
   }
 }
 
+TEST(JudgedGroups, ARowIsNotDifferentFromItself) {
+  MemoryCounter memory;
+  const uint32_t places[] = {1, 0};
+  JudgedGrouper grouper(places, 2, memory);
+  for (const bool same : {true, false, false}) grouper.add_verdict(1, 1, same);
+  grouper.add_pair(0, 1, 0.5);
+  StopFlag stop;
+  WorkerPool pool(1, stop);
+  const DuplicateGroups groups = grouper.groups(pool);
+  EXPECT_EQ(groups.representatives[0], 1u);
+  EXPECT_EQ(grouper.report().of_one_row, 2u);
+  EXPECT_EQ(grouper.report().contradictions, 0u);
+}
+
 TEST(JudgedGroups, TheWeakestPairOfAChainIsLeftOut) {
   const JudgedRows rows = {4, {0, 1, 2, 3}, {{0, 1, 0.7}, {1, 2, 0.6}, {2, 3, 0.9}}, {}, {{0, 3, 0}}};
   EXPECT_EQ(judge(rows).representatives, (std::vector<uint32_t>{0, 0, 2, 2}));

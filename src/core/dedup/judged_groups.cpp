@@ -41,7 +41,10 @@ void JudgedGrouper::keep_apart(uint32_t place, uint32_t other) {
 
 void JudgedGrouper::add_verdict(uint32_t a, uint32_t b, bool same) {
   const Pair pair = pair_of(a, b);
-  if (pair.earlier == pair.later) return;
+  if (pair.earlier == pair.later) {
+    if (!same) ++report_.of_one_row;
+    return;
+  }
   if (same) {
     same_.push_back(pair);
     return;

@@ -24,7 +24,8 @@ struct VerdictReport {
 
   uint64_t contradictions = 0;  // verdicts 'same' that verdicts 'different' forbid
   std::array<Contradiction, most_examples> examples = {};
-  uint64_t refused = 0;  // similar pairs of rows that are kept apart
+  uint64_t of_one_row = 0;  // verdicts that a row is different from itself, which are left out
+  uint64_t refused = 0;     // similar pairs of rows that are kept apart
 };
 
 // Takes verdicts and pairs of rows in any order, and then gives the groups. Pairs that are the same come

@@ -60,11 +60,22 @@ uint32_t NodeNumbers::add(Entry *place, uint64_t hash, int64_t node) {
   return number;
 }
 
+// Returns the place of the node in the hash table, or the free place where it belongs.
+NodeNumbers::Entry *NodeNumbers::place_of(uint64_t hash, int64_t node) const {
+  return table_.find(
+      hash, [&](const Entry &entry) { return entry.tag == tag_of(hash) && nodes_[entry.number] == node; });
+}
+
+uint32_t NodeNumbers::find(int64_t node) const {
+  if (direct(node) && direct_[static_cast<size_t>(node)] != no_number)
+    return direct_[static_cast<size_t>(node)];
+  return place_of(hash_of(node), node)->number;  // a free place has none
+}
+
 uint32_t NodeNumbers::find_or_add(uint64_t hash, int64_t node) {
   if (direct(node) && direct_[static_cast<size_t>(node)] != no_number)
     return direct_[static_cast<size_t>(node)];
-  Entry *const place = table_.find(
-      hash, [&](const Entry &entry) { return entry.tag == tag_of(hash) && nodes_[entry.number] == node; });
+  Entry *const place = place_of(hash, node);
   if (place->free()) return add(place, hash, node);
   if (direct(node)) direct_[static_cast<size_t>(node)] = place->number;
   return place->number;

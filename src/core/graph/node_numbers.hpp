@@ -15,11 +15,15 @@ namespace simjoin {
 // through a hash table. Memory is fetched ahead for many nodes at a time.
 class NodeNumbers {
  public:
+  static constexpr uint32_t no_number = UINT32_MAX;
+
   explicit NodeNumbers(MemoryCounter &memory);
 
   // Throws Error limit_exceeded at 2^32 - 1 nodes.
   uint32_t number_of(int64_t node);
-  // The same for many nodes: numbers[i] becomes that of nodes[i].
+  // Returns the number of a node, or no_number where it has none.
+  uint32_t find(int64_t node) const;
+  // Gives many nodes their numbers: numbers[i] becomes that of nodes[i].
   void numbers_of(const int64_t *nodes, size_t count, uint32_t *numbers);
   uint32_t count() const { return static_cast<uint32_t>(nodes_.size()); }
   // The node of each number.
@@ -28,7 +32,6 @@ class NodeNumbers {
   void release();
 
  private:
-  static constexpr uint32_t no_number = UINT32_MAX;
   struct Entry {
     uint32_t tag;  // of the hash, its upper bits: growing reads no node
     uint32_t number;
@@ -40,6 +43,7 @@ class NodeNumbers {
   static uint32_t tag_of(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
   bool direct(int64_t node) const { return static_cast<uint64_t>(node) < direct_.size(); }
   void prefetch(int64_t node, uint64_t hash) const;
+  Entry *place_of(uint64_t hash, int64_t node) const;
   uint32_t find_or_add(uint64_t hash, int64_t node);
   uint32_t add(Entry *place, uint64_t hash, int64_t node);
 

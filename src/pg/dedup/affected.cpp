@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/relation_names.hpp"
 #include "pg/dedup/id_queries.hpp"
 #include "pg/dedup/refresh.hpp"
+#include "pg/functions/verdicts.hpp"
 #include "pg/query/query_rows.hpp"
 
 namespace simjoin::pg {
@@ -72,6 +73,20 @@ void read_pairs_of(const Affected &affected, IdList ids, const char *pairs_table
   });
 }
 
+// Adds the rows that are the same as one of these by verdicts.
+void add_same_rows(const Affected &affected, IdList ids, const ViewVerdicts &verdicts) {
+  for (const int64 id : ids) {
+    check_interrupts();
+    for (const SameRow &row : same_as(verdicts, id)) number_of(affected, row.other);
+  }
+}
+
+// Returns the row of the grouping with this id, or no_place where none has it.
+uint32_t place_of_id(const Affected &affected, int64 id) {
+  const uint32_t number = affected.rows->numbers.find(id);
+  return number == NodeNumbers::no_number ? no_place : affected.places[number];
+}
+
 // Gives a row the next place in the grouping.
 void place_row(Affected *affected, int64 id, uint32_t number) {
   affected->places[number] = static_cast<uint32_t>(affected->count);
@@ -96,6 +111,17 @@ struct PlaceReader {
   const char *source;
   Oid key_type;
 };
+
+// Adds the verdicts on affected rows to the grouping.
+void bind_affected(const Affected &affected, const ViewVerdicts &verdicts, RowGrouping *grouping) {
+  GrowingArray<RowVerdict> bound(grouping->context);
+  for (const StoredVerdict &verdict : verdicts.all) {
+    check_interrupts();
+    const uint32_t a = place_of_id(affected, verdict.a), b = place_of_id(affected, verdict.b);
+    if (a != no_place && b != no_place) bound.append({a, b, verdict.same});
+  }
+  add_verdicts(bound, grouping);
+}
 
 // Gives the affected rows places as the query returns them. With `order_counts` a single statement returns
 // all of them, in order. It fetches no more keys into an array than others, and rather reads all rows.
@@ -134,11 +160,16 @@ Affected *start_affected(const DedupState &state, bool order_counts) {
   return affected;
 }
 
-void close_affected(Affected *affected, const char *pairs_table) {
+void add_judged_rows(Affected *affected, const ViewVerdicts &verdicts) {
+  for (const int64 id : verdicts.changed_rows) number_of(*affected, id);
+}
+
+void close_affected(Affected *affected, const char *pairs_table, const ViewVerdicts *verdicts) {
   for (size_t done = 0; done < numbers_in(*affected);) {
     const IdList ids = ids_from(*affected, done);
     done += ids.size();
     read_pairs_of(*affected, ids, pairs_table, true);
+    if (verdicts != nullptr) add_same_rows(*affected, ids, *verdicts);
     pfree(const_cast<int64 *>(ids.data()));
   }
 }
@@ -165,8 +196,8 @@ size_t place_rows(Affected *affected, const DedupDefinition &definition, IdList 
   return 0;
 }
 
-RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options, int64 all_rows,
-                            MemoryContext context) {
+RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options,
+                            const ViewVerdicts *verdicts, int64 all_rows, MemoryContext context) {
   RowGrouping *grouping =
       start_grouping(options, create_grouping_work(options.grouping, context, affected.keys != nullptr),
                      affected.ids, affected.count, refresh_function, context, affected.keys);
@@ -178,11 +209,13 @@ RowGrouping *group_affected(const Affected &affected, const GroupingOptions &opt
       for (size_t i = begin; i < end; ++i) {
         const NumberedPair &pair = pairs[i];
         const uint32_t a = affected.places[pair.a], b = affected.places[pair.b];
-        if (a != no_place && b != no_place) grouping->work->grouper->add_pair(a, b, pair.similarity);
+        if (a != no_place && b != no_place) grouping->work->add_pair(a, b, pair.similarity);
       }
     });
   }
+  if (verdicts != nullptr) bind_affected(affected, *verdicts, grouping);
   form_groups(grouping, static_cast<size_t>(all_rows));
+  if (verdicts != nullptr) report_verdicts(*grouping);
   return grouping;
 }
 

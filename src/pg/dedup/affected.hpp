@@ -5,6 +5,7 @@
 
 #include "pg/dedup/part_query.hpp"
 #include "pg/dedup/state.hpp"
+#include "pg/dedup/view_verdicts.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
 
 namespace simjoin::pg {
@@ -29,16 +30,20 @@ struct Affected {
 // look different now.
 Affected *start_affected(const DedupState &state, bool order_counts);
 
-// Adds all rows that a chain of pairs connects with an affected row, and all of their pairs.
-void close_affected(Affected *affected, const char *pairs_table);
+// Adds the rows whose verdicts have changed.
+void add_judged_rows(Affected *affected, const ViewVerdicts &verdicts);
+
+// Adds all rows that a chain of pairs and, where there are any, of verdicts 'same' connects with an affected
+// row, and all of their pairs.
+void close_affected(Affected *affected, const char *pairs_table, const ViewVerdicts *verdicts);
 
 // Gives the affected rows that still exist their places in the grouping. With `order_counts` they are in the
 // query's order. Returns how many rows of the query were read for that.
 size_t place_rows(Affected *affected, const DedupDefinition &definition, IdList removed, bool order_counts);
 
-// Returns the groups of the affected rows. The view has `all_rows` rows.
-RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options, int64 all_rows,
-                            MemoryContext context);
+// Returns the groups of the affected rows, which verdicts may bind. The view has `all_rows` rows.
+RowGrouping *group_affected(const Affected &affected, const GroupingOptions &options,
+                            const ViewVerdicts *verdicts, int64 all_rows, MemoryContext context);
 
 // Returns a copy of the affected ids, in the order of their numbers.
 IdList ids_of(const Affected &affected);

@@ -138,7 +138,7 @@ const char *obstacle_in_table(Oid table) {
 // ids. `count` is 8, or 10 if changes are tracked, in views of 0.1.0.
 DedupDefinition definition_of(const Datum *arguments, int count) {
   const bool tracked = count >= tracked_arguments, entities = count == most_view_arguments;
-  const Datum *rest = arguments + (entities ? 7 : tracked ? 5 : 3);
+  const Datum *rest = arguments + (entities ? 9 : tracked ? 5 : 3);
   return {InvalidOid,
           DatumGetObjectId(arguments[0]),
           DatumGetObjectId(arguments[1]),
@@ -147,6 +147,8 @@ DedupDefinition definition_of(const Datum *arguments, int count) {
           tracked ? DatumGetObjectId(arguments[4]) : InvalidOid,
           entities ? DatumGetObjectId(arguments[5]) : InvalidOid,
           entities ? DatumGetObjectId(arguments[6]) : InvalidOid,
+          entities ? DatumGetObjectId(arguments[7]) : InvalidOid,
+          entities ? DatumGetObjectId(arguments[8]) : InvalidOid,
           DatumGetFloat8(rest[0]),
           TextDatumGetCString(rest[1]),
           TextDatumGetCString(rest[2]),

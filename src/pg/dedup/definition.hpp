@@ -13,7 +13,7 @@ extern "C" {
 namespace simjoin::pg {
 
 // The most arguments that those functions have.
-inline constexpr int most_view_arguments = 12;
+inline constexpr int most_view_arguments = 14;
 
 // A dedup view, and the arguments of dedup_view_groups or dedup_view_groups_of_keys, which its definition
 // calls. Definitions of three kinds exist: with tables of entities, and of 0.1.0 with and without tracking.
@@ -26,6 +26,8 @@ struct DedupDefinition {
   Oid order;
   Oid entities;  // these two are InvalidOid in views of 0.1.0
   Oid history;
+  Oid verdicts;  // the view with the query for verdicts, InvalidOid where there are none
+  Oid judged;    // the verdicts of the last refresh, of a view that also tracks changes
   double threshold;
   const char *measure;
   const char *method;
@@ -37,6 +39,7 @@ struct DedupDefinition {
   bool has_weights() const;
   Oid id_type() const { return has_keys() ? key_type : INT8OID; }
   bool has_entities() const { return entities != InvalidOid; }
+  bool has_verdicts() const { return verdicts != InvalidOid; }
   bool tracked() const { return changes != InvalidOid; }
 };
 

@@ -9,12 +9,15 @@ extern "C" {
 
 #include <utility>
 
+#include "pg/base/statements.hpp"
 #include "pg/dedup/changes.hpp"
 #include "pg/dedup/entities.hpp"
 #include "pg/dedup/index.hpp"
 #include "pg/dedup/join.hpp"
 #include "pg/dedup/triggers.hpp"
+#include "pg/dedup/view_verdicts.hpp"
 #include "pg/functions/duplicate_grouping.hpp"
+#include "pg/functions/verdicts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -49,8 +52,13 @@ const RefreshFigures &last_refresh_figures() {
   return last_figures;
 }
 
-const char *set_refreshing_function(const char *function) {
-  return std::exchange(refreshing_function, function);
+void execute_for(const char *function, const char *statement) {
+  const char *before = std::exchange(refreshing_function, function);
+  PG_TRY();
+  { execute_statement(statement); }
+  PG_FINALLY();
+  { refreshing_function = before; }
+  PG_END_TRY();
 }
 
 extern "C" {
@@ -65,22 +73,24 @@ Datum simjoin_dedup_view_groups(PG_FUNCTION_ARGS) {
   for (int i = 0; i < PG_NARGS(); ++i) arguments[i] = PG_GETARG_DATUM(i);
   const DedupDefinition definition = definition_being_refreshed(arguments, PG_NARGS());
   check_result(result.columns(), definition);
-  const GroupingOptions options =
-      grouping_options(definition.method, definition.keep, definition.max_group_share, function);
+  const GroupingOptions options = grouping_options(
+      definition.method, definition.keep, definition.max_group_share, definition.has_verdicts(), function);
   MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "dedup view", ALLOCSET_DEFAULT_SIZES);
   const OpenParts parts = open_parts(definition);
   DedupState *state = read_state(definition, parts, nullptr, function, context);
   RowGrouping *grouping =
       start_grouping(options, create_grouping_work(options.grouping, context, definition.has_keys()),
                      ids_of(*state), state->count(), function, context, state->keys);
-  add_kept_pairs(*state, &*grouping->work->grouper);
+  add_kept_pairs(*state, grouping->work);
   remove_stale(*state);
   if (definition.tracked())
     store_tracked_rows(state, definition);
   else
     store_rows(*state);
-  join_changes(state, &*grouping->work->grouper);
+  if (definition.has_verdicts()) bind_groups(*state, grouping);
+  join_changes(state, grouping->work);
   form_groups(grouping, state->count());
+  if (definition.has_verdicts()) report_verdicts(*grouping);
   if (definition.has_entities()) name_entities(*state, grouping);
   close_parts(parts);
   last_figures = state->figures;

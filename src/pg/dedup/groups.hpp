@@ -10,8 +10,8 @@ namespace simjoin::pg {
 // Returns what the last refresh of a dedup view in this session did.
 const RefreshFigures &last_refresh_figures();
 
-// Sets the function that messages of a dedup view's query name from now on, and returns the one before. With
-// nullptr they name the query's own function, as in REFRESH MATERIALIZED VIEW.
-const char *set_refreshing_function(const char *function);
+// Runs a statement that runs the query of a dedup view, whose messages then name the function. In REFRESH
+// MATERIALIZED VIEW they name the query's own.
+void execute_for(const char *function, const char *statement);
 
 }  // namespace simjoin::pg

@@ -7,6 +7,7 @@ extern "C" {
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 }
@@ -72,6 +73,14 @@ const char *number_of(const DedupDefinition &definition, const char *id) {
   const KeyEquality equality = equality_of(definition.key_type);
   return psprintf("(SELECT part.id FROM ONLY %s part WHERE part.key::%s %s %s::%s)",
                   relation_name(definition.rows), equality.type, equality.name, id, equality.type);
+}
+
+const char *stored_number_of(const DedupDefinition &definition, const char *id, Oid collation) {
+  if (!definition.has_keys())
+    return psprintf("(SELECT part.id FROM ONLY %s part WHERE part.id OPERATOR(pg_catalog.=) %s::bigint)",
+                    relation_name(definition.rows), id);
+  if (!OidIsValid(collation)) return number_of(definition, id);
+  return number_of(definition, psprintf("(%s COLLATE %s)", id, generate_collation_name(collation)));
 }
 
 const char *noted_rows_of_source(const DedupDefinition &definition) {

@@ -24,6 +24,10 @@ const char *is_of_numbers(const DedupDefinition &definition, const char *id);
 // Returns the expression for the number of `id`. It is NULL if there is none.
 const char *number_of(const DedupDefinition &definition, const char *id);
 
+// Returns the expression for the number of `id` if the table of rows has it, else for NULL. Keys are compared
+// by this collation, that of the table.
+const char *stored_number_of(const DedupDefinition &definition, const char *id, Oid collation);
+
 // Returns the query for the rows of the view's query whose keys are noted.
 const char *noted_rows_of_source(const DedupDefinition &definition);
 

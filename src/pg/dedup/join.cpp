@@ -128,15 +128,15 @@ bool pair_of(const DeltaJoin &join, const DedupState &state, size_t i, RowPair *
   return true;
 }
 
-// Stores the pairs of the join, adds them to the grouper, and ends the join.
-void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
+// Stores the pairs of the join, adds them to the work, and ends the join.
+void take_pairs(DeltaJoin join, DedupState *state, GroupingWork *work) {
   auto *pairs = allocate<StoredPair>(pairs_a_statement);
   size_t count = 0;
   RowPair pair;
   while (next_batch(join.engine, &join.spill_file, join.batch)) {
     for (size_t i = 0; i < join.batch->size(); ++i) {
       if (!pair_of(join, *state, i, &pair)) continue;
-      if (grouper != nullptr) call_cpp([&] { grouper->add_pair(pair.left, pair.right, pair.similarity); });
+      if (work != nullptr) call_cpp([&] { work->add_pair(pair.left, pair.right, pair.similarity); });
       const int64 a = state->rows[pair.left].id, b = state->rows[pair.right].id;
       pairs[count++] = {std::min(a, b), std::max(a, b), pair.similarity};
       if (count < pairs_a_statement) continue;
@@ -154,9 +154,9 @@ void take_pairs(DeltaJoin join, DedupState *state, DuplicateGrouper *grouper) {
 
 }  // namespace
 
-void join_changes(DedupState *state, DuplicateGrouper *grouper) {
+void join_changes(DedupState *state, GroupingWork *work) {
   if (state->figures.new_rows + state->figures.changed_rows == 0) return;
-  take_pairs(start_delta_join(*state), state, grouper);
+  take_pairs(start_delta_join(*state), state, work);
 }
 
 }  // namespace simjoin::pg

@@ -9,7 +9,7 @@
 namespace simjoin::pg {
 
 // Joins new and changed rows of the state with each other and with its kept rows, and stores the pairs. They
-// are added to the grouper by row numbers, unless it is nullptr.
-void join_changes(DedupState *state, DuplicateGrouper *grouper);
+// are added to the work by row numbers, unless it is nullptr.
+void join_changes(DedupState *state, GroupingWork *work);
 
 }  // namespace simjoin::pg

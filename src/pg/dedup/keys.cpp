@@ -1,4 +1,6 @@
-#include "pg/dedup/keys.hpp"
+// Ids that are no integers: the keys of a view's rows. The parts know a key by a number, which it keeps as
+// long as the view has the key. The table of rows has both.
+#include "pg/dedup/state.hpp"
 
 #include <algorithm>
 

@@ -3,12 +3,17 @@
 
 #include "pg/base/pg.hpp"
 
+extern "C" {
+#include "catalog/pg_type.h"
+}
+
 #include <algorithm>
 #include <span>
 #include <type_traits>
 
 #include "pg/dedup/stored_rows.hpp"
 #include "pg/query/query_source.hpp"
+#include "pg/sets/arrays.hpp"
 
 namespace simjoin::pg {
 
@@ -16,9 +21,18 @@ namespace simjoin::pg {
 using IdList = std::span<const int64>;
 
 // Returns a parameter, $1, that is an array of the ids.
-ParamListInfo ids_parameter(IdList ids);
+inline ParamListInfo ids_parameter(IdList ids) {
+  const auto array = make_array<int64>(ids.size());
+  std::copy(ids.begin(), ids.end(), array.elements);
+  ParamListInfo parameters = makeParamList(1);
+  parameters->params[0] = {array.datum(), false, PARAM_FLAG_CONST, INT8ARRAYOID};
+  return parameters;
+}
 
-void free_ids_parameter(ParamListInfo parameter);
+inline void free_ids_parameter(ParamListInfo parameter) {
+  pfree(DatumGetPointer(parameter->params[0].value));
+  pfree(parameter);
+}
 
 // The most ids that a statement looks for, and the most where it fetches their keys into an array.
 inline constexpr size_t ids_at_once = 1 << 16;

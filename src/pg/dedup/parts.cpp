@@ -57,6 +57,7 @@ constexpr PartColumn key_change_columns[] = {{"key", InvalidOid}};
 constexpr PartColumn order_columns[] = {
     {"rows", INT8OID}, {"ordered_rows", INT8OID}, {"frequent", INT4ARRAYOID}};
 constexpr PartColumn entity_columns[] = {{"id", INT8OID}, {"entity_id", INT8OID}};
+constexpr PartColumn judged_columns[] = {{"a", INT8OID}, {"b", INT8OID}, {"same", BOOLOID}};
 constexpr PartColumn history_columns[] = {{"at", TIMESTAMPTZOID},
                                           {"event", TEXTOID},
                                           {"entity_id", INT8OID},
@@ -80,14 +81,17 @@ constexpr PartShape key_change_shape = {"the table of changes", RELKIND_RELATION
 constexpr PartShape order_shape = {"the table of the order", RELKIND_RELATION, order_columns};
 constexpr PartShape entity_shape = {"the table of entities", RELKIND_RELATION, entity_columns};
 constexpr PartShape history_shape = {"the history of entities", RELKIND_RELATION, history_columns};
+constexpr PartShape verdict_shape = {"the query for verdicts", RELKIND_VIEW, {}};
+constexpr PartShape judged_shape = {"the table of verdicts", RELKIND_RELATION, judged_columns};
 
 // A part that the definition of its view names.
 struct NamedPart {
   Oid relation;
   const PartShape *shape;
   LOCKMODE lock;  // of a refresh
+  bool is_part;   // views of the definition's kind have it
 };
-constexpr size_t most_parts = 7;
+constexpr size_t most_parts = 9;
 
 const PartShape &shape_of_rows(const DedupDefinition &definition) {
   if (definition.tracked() && definition.has_weights())
@@ -100,20 +104,24 @@ const PartShape &shape_of_changes(Oid key_type) {
   return OidIsValid(key_type) ? key_change_shape : change_shape;
 }
 
-// Calls body(part, place) for each part that the definition names. `place` is that of the part in OpenParts.
+// Calls body(part, place) for each part that a view of the definition's kind has, also where the definition
+// names none. `place` is that of the part in OpenParts.
 template <class Body>
 void for_named_parts(const DedupDefinition &definition, Body &&body) {
+  const bool tracked = definition.tracked(), entities = definition.has_entities(),
+             judged = definition.has_verdicts();
   const NamedPart parts[most_parts] = {
-      {definition.source, &source_shape, AccessShareLock},
-      {definition.rows, &shape_of_rows(definition), ShareRowExclusiveLock},
-      {definition.pairs, &pair_shape, RowExclusiveLock},
-      {definition.changes, &shape_of_changes(definition.key_type), RowExclusiveLock},
-      {definition.order, &order_shape, RowExclusiveLock},
-      {definition.entities, &entity_shape, RowExclusiveLock},
-      {definition.history, &history_shape, RowExclusiveLock}};
-  constexpr size_t always = 3;  // a view of another kind does not name the others
+      {definition.source, &source_shape, AccessShareLock, true},
+      {definition.rows, &shape_of_rows(definition), ShareRowExclusiveLock, true},
+      {definition.pairs, &pair_shape, RowExclusiveLock, true},
+      {definition.changes, &shape_of_changes(definition.key_type), RowExclusiveLock, tracked},
+      {definition.order, &order_shape, RowExclusiveLock, tracked},
+      {definition.entities, &entity_shape, RowExclusiveLock, entities},
+      {definition.history, &history_shape, RowExclusiveLock, entities},
+      {definition.verdicts, &verdict_shape, AccessShareLock, judged},
+      {definition.judged, &judged_shape, RowExclusiveLock, judged && tracked}};
   for (size_t place = 0; place < most_parts; ++place)
-    if (place < always || OidIsValid(parts[place].relation)) body(parts[place], place);
+    if (parts[place].is_part) body(parts[place], place);
 }
 
 bool has_columns(TupleDesc descriptor, std::span<const PartColumn> columns, Oid key_type) {
@@ -251,7 +259,7 @@ OpenParts open_parts(const DedupDefinition &definition) {
   Relation open[most_parts] = {};
   for_named_parts(definition,
                   [&](const NamedPart &part, size_t place) { open[place] = open_part(part, definition); });
-  const OpenParts parts = {open[0], open[1], open[2], open[3], open[4], open[5], open[6]};
+  const OpenParts parts = {open[0], open[1], open[2], open[3], open[4], open[5], open[6], open[7], open[8]};
   if (definition.has_keys()) check_collation(shape_of_rows(definition), parts.rows, parts.source);
   if (definition.has_keys() && parts.changes != nullptr)
     check_collation(shape_of_changes(definition.key_type), parts.changes, parts.source);
@@ -262,8 +270,8 @@ OpenParts open_parts(const DedupDefinition &definition) {
 
 void close_parts(const OpenParts &parts) {
   PopActiveSnapshot();
-  for (Relation part :
-       {parts.source, parts.rows, parts.pairs, parts.changes, parts.order, parts.entities, parts.history})
+  for (Relation part : {parts.source, parts.rows, parts.pairs, parts.changes, parts.order, parts.entities,
+                        parts.history, parts.verdicts, parts.judged})
     if (part != nullptr) relation_close(part, NoLock);
 }
 

@@ -30,6 +30,8 @@ struct OpenParts {
   Relation order;
   Relation entities;  // these two of a view with entities; of others NULL
   Relation history;
+  Relation verdicts;  // of a view whose groups verdicts bind
+  Relation judged;    // of such a view that tracks changes
 };
 
 // Opens the parts of a view whose owner refreshes it, and so has locked it. Keeps other refreshes away until

@@ -23,6 +23,7 @@ extern "C" {
 #include "pg/dedup/table_triggers.hpp"
 #include "pg/dedup/triggers.hpp"
 #include "pg/dedup/view_rows.hpp"
+#include "pg/dedup/view_verdicts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -53,7 +54,8 @@ IdList removed_rows(const DedupState &state) {
 void apply_changes(Relation view, const DedupDefinition &definition, const OpenParts &parts,
                    const TokenIndex &index, const ChangeList &changes, RefreshFigures *figures) {
   const GroupingOptions options =
-      grouping_options(definition.method, definition.keep, definition.max_group_share, refresh_function);
+      grouping_options(definition.method, definition.keep, definition.max_group_share,
+                       definition.has_verdicts(), refresh_function);
   const IdList changed = changes.ids;
   DedupState *state = read_state(definition, parts, &changed, refresh_function, CurrentMemoryContext);
   state->figures.rows =
@@ -64,11 +66,19 @@ void apply_changes(Relation view, const DedupDefinition &definition, const OpenP
   store_and_find_candidates(state, index);
   join_changes(state, nullptr);
   advance_snapshot();
-  close_affected(affected, state->pairs_table);
+  ViewVerdicts all_verdicts;
+  const ViewVerdicts *verdicts = nullptr;
+  if (definition.has_verdicts()) {
+    all_verdicts = read_view_verdicts(*state);
+    add_judged_rows(affected, all_verdicts);
+    verdicts = &all_verdicts;
+  }
+  close_affected(affected, state->pairs_table, verdicts);
   state->figures.read_rows +=
       static_cast<int64>(place_rows(affected, definition, removed, options.keep_first_row));
   PopActiveSnapshot();
-  RowGrouping *grouping = group_affected(*affected, options, state->figures.rows, CurrentMemoryContext);
+  RowGrouping *grouping =
+      group_affected(*affected, options, verdicts, state->figures.rows, CurrentMemoryContext);
   if (definition.has_entities()) name_entities(*state, *affected, grouping);
   update_view(view, definition, *affected, *grouping);
   store_row_count(definition, state->figures.rows);

@@ -18,7 +18,6 @@ extern "C" {
 #include "pg/base/relation_names.hpp"
 #include "pg/base/statements.hpp"
 #include "pg/dedup/id_queries.hpp"
-#include "pg/dedup/keys.hpp"
 #include "pg/query/query_rows.hpp"
 #include "pg/query/table_writer.hpp"
 #include "pg/sets/arrays.hpp"
@@ -125,12 +124,12 @@ void take_stored_row(DedupState *state, const StoredRow &stored) {
 }
 
 // Takes (a, b, similarity) of earlier refreshes.
-void take_stored_pair(const DedupState &state, const StoredRow &stored, DuplicateGrouper *grouper) {
+void take_stored_pair(const DedupState &state, const StoredRow &stored, GroupingWork *work) {
   const StoredPair pair = stored_pair(stored);
   const size_t a = number_of(state, pair.a), b = number_of(state, pair.b);
   if (a >= state.count() || b >= state.count()) return;
   if (state.rows[a].state != RowState::kept || state.rows[b].state != RowState::kept) return;
-  call_cpp([&] { grouper->add_pair(static_cast<uint32_t>(a), static_cast<uint32_t>(b), pair.similarity); });
+  call_cpp([&] { work->add_pair(static_cast<uint32_t>(a), static_cast<uint32_t>(b), pair.similarity); });
 }
 
 void count_states(DedupState *state) {
@@ -230,9 +229,9 @@ void add_kept_rows(DedupState *state, IdList some) {
   pfree(kept.met);
 }
 
-void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper) {
+void add_kept_pairs(const DedupState &state, GroupingWork *work) {
   run_over_part(psprintf("SELECT a, b, similarity FROM ONLY %s", state.pairs_table), state.pairs_table,
-                state.function, [&](const StoredRow &row) { take_stored_pair(state, row, grouper); });
+                state.function, [&](const StoredRow &row) { take_stored_pair(state, row, work); });
 }
 
 void remove_stale(const DedupState &state) {

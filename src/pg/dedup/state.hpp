@@ -10,7 +10,6 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
-#include "core/dedup/duplicate_groups.hpp"
 #include "core/graph/node_numbers.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
@@ -19,6 +18,7 @@ extern "C" {
 #include "pg/dedup/part_query.hpp"
 #include "pg/dedup/parts.hpp"
 #include "pg/dedup/stored_rows.hpp"
+#include "pg/functions/duplicate_grouping.hpp"
 #include "pg/query/row_keys.hpp"
 #include "pg/sets/set_codec.hpp"
 #include "pg/sets/weights.hpp"
@@ -83,11 +83,16 @@ struct DedupState {
 DedupState *read_state(const DedupDefinition &definition, const OpenParts &parts, const IdList *some,
                        const char *function, MemoryContext context);
 
+// Gives each row of the view's query its key's number in the parts, and a new number to a key that the parts
+// do not have. Returns the numbers that they have, all of them or, with `noted_only`, those of the noted
+// keys. Errors where two rows have the same key.
+GrowingArray<int64> number_rows_by_key(DedupState *state, bool noted_only);
+
 // Adds the rows with these ids, which are known to have been kept.
 void add_kept_rows(DedupState *state, IdList some);
 
-// Adds the stored pairs of rows that were kept to the grouper.
-void add_kept_pairs(const DedupState &state, DuplicateGrouper *grouper);
+// Adds the stored pairs of rows that were kept to the work.
+void add_kept_pairs(const DedupState &state, GroupingWork *work);
 
 // Removes what is stored of removed and changed rows.
 void remove_stale(const DedupState &state);

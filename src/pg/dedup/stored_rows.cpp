@@ -44,6 +44,10 @@ int64 bigint_of(const StoredRow &row, int column) {
   return DatumGetInt64(value_of(row, column, INT8OID));
 }
 
+ItemPointerData place_of(const StoredRow &row, int column) {
+  return *reinterpret_cast<ItemPointer>(DatumGetPointer(value_of(row, column, TIDOID)));
+}
+
 int64 count_of(const StoredRow &row, int column) {
   const int64 count = bigint_of(row, column);
   if (count < 0 || count > most_rows) raise_damaged(row.part);
@@ -139,9 +143,16 @@ StoredEntity stored_entity(const StoredRow &row) {
   return result;
 }
 
+StoredVerdict stored_verdict(const StoredRow &row) {
+  StoredVerdict result = {place_of(row, 1), bigint_of(row, 2), bigint_of(row, 3),
+                          DatumGetBool(value_of(row, 4, BOOLOID))};
+  if (result.a > result.b) raise_damaged(row.part);
+  return result;
+}
+
 StoredGroup stored_group(const StoredRow &row, Oid type, bool has_entity) {
   StoredGroup group = {};
-  ItemPointerCopy(reinterpret_cast<ItemPointer>(DatumGetPointer(value_of(row, 1, TIDOID))), &group.place);
+  group.place = place_of(row, 1);
   group.number = bigint_of(row, 2);
   group.id = value_of(row, 3, type);
   group.group_id = value_of(row, 4, type);

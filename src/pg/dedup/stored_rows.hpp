@@ -101,6 +101,14 @@ struct StoredEntity {
   int64 entity;
 };
 
+// A verdict on two rows, by their ids in the parts; a <= b.
+struct StoredVerdict {
+  ItemPointerData place;
+  int64 a;
+  int64 b;
+  bool same;
+};
+
 // Each function returns the columns that its comment names, from the first one on. Errors where no refresh
 // can have stored the values.
 int64 stored_id(const StoredRow &row);                 // (id)
@@ -113,7 +121,8 @@ StoredOrder stored_order(const StoredRow &row);        // (rows, ordered_rows, f
 StoredChange stored_change(const StoredRow &row);      // (first_id, last_id)
 // (key of this type); false where it is NULL. Adds the bytes that the key takes in memory.
 bool is_stored_key(const StoredRow &row, Oid type, size_t *bytes);
-StoredEntity stored_entity(const StoredRow &row);  // (id, entity_id)
+StoredEntity stored_entity(const StoredRow &row);    // (id, entity_id)
+StoredVerdict stored_verdict(const StoredRow &row);  // (ctid, a, b, same)
 // (ctid, number, id, group_id, is_representative, similarity, entity_id if asked for), with ids of this type
 StoredGroup stored_group(const StoredRow &row, Oid type, bool has_entity);
 

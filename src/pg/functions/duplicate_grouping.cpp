@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "lib/stringinfo.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 }
 
@@ -111,7 +112,7 @@ constexpr std::string_view keep_names[] = {"smallest_id", "first_row"};
 
 }  // namespace
 
-GroupingOptions grouping_options(const char *method, const char *keep, double max_group_share,
+GroupingOptions grouping_options(const char *method, const char *keep, double max_group_share, bool judged,
                                  const char *function) {
   GroupingOptions options;
   options.grouping = static_cast<Grouping>(number_of_name(method, grouping_names, function, "method",
@@ -122,6 +123,10 @@ GroupingOptions grouping_options(const char *method, const char *keep, double ma
   if (!(max_group_share >= 0 && max_group_share <= 1))
     raise_argument(function, "max_group_share", max_group_share,
                    "It is a part of all rows, a number of at least 0 and at most 1.");
+  options.judged = judged;
+  if (judged && options.grouping != Grouping::components)
+    raise_argument(function, "method", quote_literal_cstr(method),
+                   "Verdicts bind groups of the method components only.");
   return options;
 }
 

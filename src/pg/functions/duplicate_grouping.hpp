@@ -20,14 +20,23 @@ struct GroupingOptions {
   bool judged = false;     // verdicts bind; the method is components
 };
 
-// Returns the options that these arguments name. Errors, naming `function`, where they are not valid.
-GroupingOptions grouping_options(const char *method, const char *keep, double max_group_share,
+// Returns the options that these arguments name. `judged` says whether verdicts bind. Errors, naming
+// `function`, where they are not valid.
+GroupingOptions grouping_options(const char *method, const char *keep, double max_group_share, bool judged,
                                  const char *function);
 
 // What groups rows, and its result.
 struct GroupingWork {
   // Its groups are refused beyond `memory_limit`, which the join leaves.
   GroupingWork(Grouping method, size_t memory_limit);
+
+  // Adds a pair of rows that are not copies of others.
+  void add_pair(uint32_t a, uint32_t b, double similarity) {
+    if (judged)
+      judged->add_pair(a, b, similarity);
+    else
+      grouper->add_pair(a, b, similarity);
+  }
 
   MemoryCounter memory;
   std::optional<SetCopies> copies;          // set where copies of a set are not joined
@@ -52,8 +61,7 @@ struct RowGrouping {
 };
 
 // Returns a grouping of the rows with these ids, which must outlive it as their keys must. The copies of
-// `work` are known already. The caller adds pairs to work->grouper, or pairs and verdicts to work->judged,
-// within call_cpp.
+// `work` are known already. The caller adds pairs to the work, and verdicts to work->judged, within call_cpp.
 RowGrouping *start_grouping(const GroupingOptions &options, GroupingWork *work, const int64 *ids, size_t rows,
                             const char *function, MemoryContext context, RowKeys *keys = nullptr);
 

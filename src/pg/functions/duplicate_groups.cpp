@@ -63,12 +63,11 @@ FunctionJoin *start_join_without_copies(const GroupsCall &call, GroupingWork **w
 void add_batch(const FunctionJoin &join, GroupingWork *work) {
   const Batch &batch = *join.batch;
   for (size_t i = 0; i < batch.size(); ++i) {
-    const double similarity = pair_similarity(join, i);
-    if (work->judged)
-      work->judged->add_pair(batch.left[i], batch.right[i], similarity);
+    const uint32_t a = batch.left[i], b = batch.right[i];
+    if (work->copies)
+      work->add_pair(work->copies->joined_row(a), work->copies->joined_row(b), pair_similarity(join, i));
     else
-      work->grouper->add_pair(work->copies->joined_row(batch.left[i]),
-                              work->copies->joined_row(batch.right[i]), similarity);
+      work->add_pair(a, b, pair_similarity(join, i));
   }
 }
 
@@ -77,13 +76,8 @@ void add_pairs(FunctionJoin *join, GroupingWork *work) {
 }
 
 GroupingOptions options_of(const NamedArguments &arguments) {
-  GroupingOptions options = grouping_options(arguments.string("method"), arguments.string("keep"),
-                                             arguments.real("max_group_share"), groups_function);
-  options.judged = !arguments.is_null("verdicts");
-  if (options.judged && options.grouping != Grouping::components)
-    raise_argument(groups_function, "method", quote_literal_cstr(arguments.string("method")),
-                   "Verdicts bind groups of the method components only.");
-  return options;
+  return grouping_options(arguments.string("method"), arguments.string("keep"),
+                          arguments.real("max_group_share"), !arguments.is_null("verdicts"), groups_function);
 }
 
 GroupsCall call_with(const NamedArguments &arguments, const ResultRows &result) {
@@ -111,10 +105,10 @@ Datum simjoin_duplicate_groups(PG_FUNCTION_ARGS) {
   FunctionJoin *join = start_join_without_copies(call, &work);
   RowGrouping *grouping = start_grouping(call.options, work, join->left.ids.data(), join->left.count(),
                                          groups_function, join->context, join->left.keys);
-  if (call.options.judged) add_verdicts(call.verdicts, join->left, call.key, grouping);
+  if (call.options.judged) add_verdicts(read_verdicts(call.verdicts, *grouping), grouping);
   add_pairs(join, work);
   form_groups(grouping, grouping->rows);
-  if (call.options.judged) report_contradictions(*grouping);
+  if (call.options.judged) report_verdicts(*grouping);
   return_groups(*grouping, &result);
   end_join(join);
   return 0;

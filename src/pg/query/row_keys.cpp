@@ -157,6 +157,12 @@ RowKeys *create_keys_as_they_come(const NamedArguments &arguments, Oid column_ty
                          context);
 }
 
+RowKeys *create_keys_like(const RowKeys &keys, KeyNumbers numbers, MemoryContext context) {
+  RowKeys *result = create_row_keys(keys.argument, numbers, keys.function, context);
+  begin_keys(result, keys.collation);
+  return result;
+}
+
 bool are_integers(const RowKeys *keys) {
   return keys == nullptr || keys->integers;
 }

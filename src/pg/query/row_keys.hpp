@@ -43,6 +43,9 @@ RowKeys *create_row_keys(const KeyArgument &argument, KeyNumbers numbers, const 
 RowKeys *create_keys_as_they_come(const NamedArguments &arguments, Oid column_type, const char *function,
                                   MemoryContext context);
 
+// Returns no keys yet, of the type and collation of these, which have been checked.
+RowKeys *create_keys_like(const RowKeys &keys, KeyNumbers numbers, MemoryContext context);
+
 // Returns whether keys are integers, which are their own numbers and are not added.
 bool are_integers(const RowKeys *keys);
 

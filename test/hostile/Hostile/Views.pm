@@ -22,7 +22,20 @@ sub make_tracked_view
 	my $measure = $weighted ? pick(qw(weighted_jaccard weighted_cosine)) : 'jaccard';
 	my $keep = chance(0.3) ? ", keep => 'first_row'" : '';
 	$query .= ' ORDER BY priority, id' if $keep;
-	return ($table, "SELECT create_dedup_view('v', " . quote($query) . ', ' . pick(0.3, 0.5, 0.8) . ", '$measure', track_changes => true$keep)");
+	return ($table, "SELECT create_dedup_view('v', " . quote($query) . ', ' . pick(0.3, 0.5, 0.8) . ", '$measure', track_changes => true$keep" . make_verdicts($table, $id) . ')');
+}
+
+# Returns an argument for verdicts on rows of the table, mostly good ones, or nothing.
+sub make_verdicts
+{
+	my ($table, $id) = @_;
+	return '' if chance(0.6);
+	my $verdict = pick("CASE x.id % 3 WHEN 0 THEN 'same' ELSE 'different' END", "CASE x.id % 2 WHEN 0 THEN 'same' END", pick("''", "'perhaps'", "CASE WHEN explode(x.id::int) > 0 THEN 'same' END"));
+	return ', verdicts => ' . quote(weighted(
+		8 => "SELECT x.$id AS a, y.$id AS b, $verdict AS verdict FROM $table x, $table y WHERE y.id BETWEEN x.id AND x.id + 7 AND y.id % 5 = 1",
+		1 => "SELECT $id AS a, NULL AS b, 'same'::text AS verdict FROM $table",
+		1 => "SELECT $id AS a, $id AS b FROM $table",
+		1 => draw_value('text', 'query', 0, 0) =~ s/^'(.*)'$/$1/sr =~ s/''/'/gr));
 }
 
 # Returns statements that make a dedup view, mostly a good one.
@@ -47,7 +60,8 @@ sub make_view
 		@options = ((grep { !/^measure/ } @options), 'measure => ' . quote(pick(qw(weighted_jaccard weighted_cosine))));
 	}
 	push @options, 'track_changes => true' if chance($has_keys || $has_weights ? 0.1 : 0.6);
-	return ($table, "SELECT create_dedup_view(" . join(', ', quote(pick('v', 'v', 'v', 'a "view"', 'x' x 60)), quote($query), pick(0.3, 0.5, 0.8), @options) . ')');
+	my $verdicts = $has_keys || grep { /^method => '(star|best)/ } @options ? '' : make_verdicts($table, 'id');
+	return ($table, "SELECT create_dedup_view(" . join(', ', quote(pick('v', 'v', 'v', 'a "view"', 'x' x 60)), quote($query), pick(0.3, 0.5, 0.8), @options) . "$verdicts)");
 }
 
 # Returns a query for the relations made after the one with this OID. It gives a row per column: name, kind, column, type.
