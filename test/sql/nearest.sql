@@ -114,6 +114,14 @@ BEGIN
   END LOOP;
 END $$;
 SELECT sorted_anew('EXECUTE nearest');
+-- A notice says so.
+\set VERBOSITY terse
+SET client_min_messages = notice;
+RESET simjoin.notice_pairs;
+EXECUTE nearest;
+SET simjoin.notice_pairs = 0;
+SET client_min_messages = warning;
+\set VERBOSITY default
 RESET simjoin.memory_limit;
 SELECT sorted_anew('EXECUTE nearest');
 

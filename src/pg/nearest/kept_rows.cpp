@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
 #include "pg/base/interrupts.hpp"
+#include "pg/base/settings.hpp"
 #include "pg/computation/background.hpp"
 #include "pg/nearest/state.hpp"
 #include "pg/sets/set_codec.hpp"
@@ -98,6 +99,18 @@ void index_kept_rows(NearestRowsState *state) {
   state->memory = Max(state->memory, join->stats().memory_peak);
 }
 
+// Says once a query that there is no index of the rows, which may take hours instead of seconds.
+void note_missing_index(const NearestRowsState *state, size_t limit) {
+  if (state->sorts || Settings::notice_pairs() == 0) return;
+  const bool ordered = state->facts.ordered;
+  ereport(NOTICE,
+          (errmsg("%s %s the rows of the subquery again for each outer row",
+                  ordered ? nearest_rows_name : similar_rows_name, ordered ? "sorts" : "reads"),
+           errdetail("The index of their sets takes more memory than the %zu MB that are left for it.",
+                     limit >> 20),
+           errhint("Raise simjoin.memory_limit, or leave rows out by conditions on their table alone.")));
+}
+
 }  // namespace
 
 void keep_rows(NearestRowsState *state) {
@@ -111,9 +124,11 @@ void keep_rows(NearestRowsState *state) {
   rows->flawed = GrowingArray<uint32_t>(state->context);
   state->batch = own(state->context, [] { return std::make_unique<Batch>(); });
   rows->reader.store = create_row_store(state->context, state->descriptor, row_share(limit));
-  if (read_nearest_input(state, limit - row_share(limit))) {
+  const size_t index_limit = limit - row_share(limit);
+  if (read_nearest_input(state, index_limit)) {
     index_kept_rows(state);
   } else {
+    note_missing_index(state, index_limit);
     forget_rows(state);
   }
   rows->read = true;
