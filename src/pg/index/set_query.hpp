@@ -10,7 +10,7 @@ namespace simjoin::pg {
 
 // What a similarity_query asks for. `set` points into the value.
 struct SetQuery {
-  Measure measure;  // of this set and another one
+  Measure measure;   // of this set and another one
   bool distance;     // the threshold is the largest Jaccard distance, and not the smallest similarity
   double threshold;  // as written
   SetView set;
