@@ -1,7 +1,10 @@
 // The memory of joins is within the bounds that the engine promises, on collections of published shapes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/collections.hpp"
@@ -121,6 +124,69 @@ TEST_P(MemoryTest, InMemoryIsBoundedByTokensAndSets) {
     EXPECT_LE(stats.memory_peak, bytes_per_token * tokens_ + bytes_per_set * input_.left.size())
         << "at " << threshold << " by " << stats.algorithm;
   }
+}
+
+// Titles of 6 to 14 words, which are Zipf-distributed. Most words are in other titles, too.
+Input<int32_t> titles(size_t count, int32_t words) {
+  RandomSets random(44);
+  constexpr uint64_t digits = 1'000'000;
+  Input<int32_t> input;
+  input.self_join = true;
+  while (input.left.size() < count) {
+    IntSet set;
+    for (uint64_t k = random.between(6, 14); k > 0; --k) {
+      const double part = static_cast<double>(random.between(0, digits - 1)) / static_cast<double>(digits);
+      set.push_back(static_cast<int32_t>(std::exp(part * std::log(words))));
+    }
+    std::sort(set.begin(), set.end());
+    set.erase(std::unique(set.begin(), set.end()), set.end());
+    input.left.push_back(std::move(set));
+  }
+  return input;
+}
+
+size_t tokens_of(const Input<int32_t> &input) {
+  size_t tokens = 0;
+  for (const IntSet &set : input.left) tokens += set.size();
+  return tokens;
+}
+
+// The limit that is told to need no file is at least the peak without one. For sets as short as titles, whose
+// tokens others have, too, it is hardly more, for few threads and many.
+TEST(EstimateOfThePeak, IsCloseToThePeak) {
+  const auto expect_close = [](const Input<int32_t> &input, double threshold, int workers, double least) {
+    JoinSpec spec = make_spec(Algorithm::automatic, Measure::jaccard, threshold, workers);
+    JoinStats whole, parts;
+    run(spec, input, &whole);
+    spec.memory_limit = tokens_of(input) * sizeof(int32_t) / 4;
+    run(spec, input, &parts);
+    ASSERT_GT(parts.partitions, 0u);
+    const std::string figures =
+        std::to_string(whole.memory_peak) + " of " + std::to_string(parts.one_part_limit);
+    EXPECT_GE(parts.one_part_limit, whole.memory_peak) << threshold << ", " << workers;
+    EXPECT_GE(static_cast<double>(whole.memory_peak), least * static_cast<double>(parts.one_part_limit))
+        << figures << " at " << threshold << " with " << workers << " threads";
+  };
+  const Input<int32_t> many = titles(100'000, 2'000);
+  expect_close(many, 0.8, 2, 0.8);
+  expect_close(many, 0.7, 16, 0.8);
+  expect_close(collection_of({"bms", 100'000}), 0.8, 2, 0.6);
+  expect_close(collection_of({"kosarak", 100'000}), 0.8, 2, 0.6);
+  expect_close(collection_of({"dblp", 15'000}), 0.8, 2, 0.6);
+}
+
+// A hundred million titles are to fit into 24 GB, of which the engine has half.
+TEST(MemoryOfTitles, IsLittle) {
+  constexpr size_t a_token = 8, a_set = 20, room = 9 * huge_page;
+  const Input<int32_t> input = titles(1'000'000, 20'000);
+  const size_t before = resident_bytes();
+  reset_peak_resident();
+  JoinStats stats;
+  run(make_spec(Algorithm::automatic, Measure::jaccard, 0.8, threads), input, &stats);
+  EXPECT_EQ(stats.partitions, 0u);
+  EXPECT_LE(stats.memory_peak, a_token * tokens_of(input) + a_set * input.left.size() + room);
+  // The array of ranks is not touched before blocks of ids are given back.
+  EXPECT_LE(peak_resident_bytes() - before, stats.memory_peak + stats.memory_peak / 8);
 }
 
 TEST_P(MemoryTest, LimitsHold) {

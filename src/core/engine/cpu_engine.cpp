@@ -21,6 +21,7 @@
 #include "core/sets/join_tokens.hpp"
 #include "core/sets/raw_sets.hpp"
 #include "core/sets/set_blocks.hpp"
+#include "core/sets/set_collection.hpp"
 
 namespace simjoin {
 namespace {
@@ -31,6 +32,8 @@ constexpr size_t inline_tokens = 20000;
 // meanwhile which rows are done. Handing over so many pairs takes longer than starting threads.
 constexpr uint64_t inline_pairs = uint64_t{1} << 18;
 constexpr size_t queued_batches_per_thread = 4;
+// The blocks of a side that are smaller than the others take this many times the size of those, at most.
+constexpr size_t first_blocks = 8;
 // With a file, the numbering of tokens may take this much even if the limit is smaller.
 constexpr size_t least_vocabulary_bytes = size_t{256} << 10;
 
@@ -47,6 +50,8 @@ class CpuEngine final : public JoinEngine {
         tokens_(spec.self_join, memory_),
         sides_{RawSets(block_bytes(spec), memory_), RawSets(block_bytes(spec), memory_)},
         rows_(spec.self_join),
+        postings_{PrefixPostings(Bounds(spec_.measure, spec_.threshold), spec.self_join),
+                  PrefixPostings(Bounds(spec_.measure, spec_.threshold).reversed(), spec.self_join)},
         verifier_(std::move(verifier)) {}
 
   ~CpuEngine() override { thread_.end(); }
@@ -73,9 +78,10 @@ class CpuEngine final : public JoinEngine {
   uint64_t tokens() const { return (sides_[0].tokens() + sides_[1].tokens()) / tokens_.ids_per_token(); }
   TextInput text_input();
   bool fits_inline() const;
-  RoundShape shape() const;
-  size_t peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking) const;
-  size_t one_part_limit() const;
+  RoundShape shape();
+  size_t kept_ids(size_t small) const;
+  size_t peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking, size_t free) const;
+  size_t one_part_limit();
   void estimate_peak();
   size_t vocabulary_bytes() const { return std::max(spec_.memory_limit / 4, least_vocabulary_bytes); }
   void start();
@@ -90,8 +96,10 @@ class CpuEngine final : public JoinEngine {
   std::optional<SpillFile> file_;
   JoinTokens tokens_;
   RawSets sides_[2];
-  AddedRows rows_;     // some of which tokens_ may still have
-  PeakEstimate peak_;  // of the join in memory
+  AddedRows rows_;              // some of which tokens_ may still have
+  PrefixPostings postings_[2];  // by side, if it were indexed
+  PeakEstimate peak_;           // of the join in memory
+  bool had_texts_ = false;
   std::atomic<int> threads_{0};
   std::optional<JoinExecution> execution_;
   std::unique_ptr<PairVerifier> verifier_;  // destroyed before the members that it refers to
@@ -107,7 +115,10 @@ void CpuEngine::add(Side side, const SetSlice &rows) {
   refuse_weights(rows);
   rows_.add(side, rows, execution_.has_value());
   for_each_set(rows, [&](const auto &set) {
-    if (tokens_.takes_as_texts(set)) return tokens_.add_texts(side, texts_of(set), text_input());
+    if (tokens_.takes_as_texts(set)) {
+      had_texts_ = true;
+      return tokens_.add_texts(side, texts_of(set), text_input());
+    }
     place_set(side, integers_of(set));
   });
   if (!file_) estimate_peak();
@@ -130,26 +141,39 @@ bool CpuEngine::fits_inline() const {
   return spec_.done_rows == nullptr || left * right <= inline_pairs;
 }
 
-// Returns what has been added so far, but for postings and ranks.
-RoundShape CpuEngine::shape() const {
+// Returns what has been added so far, but for ranks. The side with fewer tokens would be indexed.
+RoundShape CpuEngine::shape() {
   RoundShape shape;
-  for (const RawSets &side : sides_) shape.sets += side.rows();
+  for (int side = 0; side < 2; ++side) {
+    shape.sets += sides_[side].rows();
+    postings_[side].update(sides_[side].sizes);
+  }
   shape.tokens = tokens();
+  const int index = spec_.self_join || sides_[0].tokens() <= sides_[1].tokens() ? 0 : 1;
+  const int probe = spec_.self_join ? index : 1 - index;
+  shape.index_sets = sides_[index].rows();
+  shape.postings = postings_[index].postings();
+  const Bounds bounds(spec_.measure, spec_.threshold);
+  shape.counts = spec_.algorithm != Algorithm::automatic || !(spec_.threshold > 0) ||
+                 !sweeps_all(index == 0 ? bounds : bounds.reversed(), sides_[index].sizes.largest(),
+                             sides_[probe].sizes.largest());
   return shape;
 }
 
+// Returns the bytes of ids that are kept while sets are ordered, where `small` bytes of them are in small
+// blocks.
+size_t CpuEngine::kept_ids(size_t small) const {
+  const size_t classes = postings_[0].classes() + postings_[1].classes();
+  return small + ordering_room(classes, most_threads_) + 2 * RawSets::most_block_bytes;
+}
+
 // Estimates the bytes of a join in memory of sets of this shape with `distinct` different tokens. Ranking
-// them takes `ranking` bytes.
-size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking) const {
+// them takes `ranking` bytes, and blocks have `free` ones.
+size_t CpuEngine::peak_in_memory(RoundShape shape, uint64_t distinct, size_t ranking, size_t free) const {
   shape.ranks = std::min(shape.tokens, distinct);
-  const auto average = static_cast<uint32_t>(shape.tokens / std::max<uint64_t>(shape.sets, 1));
-  const Bounds bounds(spec_.measure, spec_.threshold);  // which side will be indexed is not known yet
-  const uint32_t prefix = std::max(index_prefix_length(bounds, spec_.self_join, average),
-                                   index_prefix_length(bounds.reversed(), spec_.self_join, average));
-  shape.postings = shape.sets * std::min(average, prefix);
   const size_t sizes = sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
   const RoundBytes round = estimated_round_bytes(spec_, shape, 0, most_threads_);
-  return std::max(ranking, sizes + std::max({round.ordering, round.building, round.joining}));
+  return std::max(ranking, sizes + std::max({round.ordering + free, round.building, round.joining}));
 }
 
 // Now and then estimates the bytes that the join of the sets so far would take.
@@ -157,22 +181,39 @@ void CpuEngine::estimate_peak() {
   uint64_t size = 0;
   for (const RawSets &side : sides_) size += side.rows() + side.tokens();
   peak_.update(size, [&] {
-    const RoundShape shape = this->shape();
+    RoundShape shape = this->shape();
+    size_t small = 0, free = 0;
+    for (const RawSets &side : sides_) {
+      for (const RawBlock &block : side.blocks) {
+        if (mapped_bytes(block) == 0) small += block.ids.size() * sizeof(uint32_t);
+      }
+      if (!side.blocks.empty()) {
+        const RawBlock &last = side.blocks.back();
+        free += (last.ids.size() - last.tokens) * sizeof(uint32_t);
+      }
+    }
+    shape.kept_ids = kept_ids(small);
     return peak_in_memory(shape, tokens_.distinct_tokens(),
-                          memory_.current() + tokens_.ranking_bytes(shape.tokens));
+                          memory_.current() + tokens_.ranking_bytes(shape.tokens), free);
   });
 }
 
 // Returns the memory limit with which the join would have needed no file, once its tokens are ranked.
-size_t CpuEngine::one_part_limit() const {
-  const RoundShape shape = this->shape();
+size_t CpuEngine::one_part_limit() {
+  RoundShape shape = this->shape();
   const JoinTokens::InMemory &tokens = tokens_.ranked();
-  const size_t ids = shape.tokens * sizeof(uint32_t);
-  const size_t free =
-      (spec_.self_join ? 1 : 2) * std::min(ids, RawSets::most_block_bytes);  // in the last blocks
+  const size_t sides = spec_.self_join ? 1 : 2, ids = shape.tokens * sizeof(uint32_t);
+  const size_t free = sides * std::min(ids, RawSets::most_block_bytes);  // in the last blocks
   const size_t sets = ids + free + sides_[0].sizes.bytes() + sides_[1].sizes.bytes();
-  const size_t peak = peak_in_memory(shape, tokens.distinct, sets + tokens.numbering + tokens.ranking);
-  return PeakEstimate::limit_for(peak);
+  const auto limit_with = [&](size_t kept) {
+    shape.kept_ids = kept;
+    return PeakEstimate::limit_for(
+        peak_in_memory(shape, tokens.distinct, sets + tokens.numbering + tokens.ranking, free));
+  };
+  // The first blocks are small. All are if the limit is, or if other threads make them of texts.
+  const size_t limit = limit_with(kept_ids(sides * first_blocks * RawSets::most_block_bytes));
+  const bool large = RawSets::block_bytes(limit, most_threads_) == RawSets::most_block_bytes;
+  return large && !had_texts_ ? limit : limit_with(ids);
 }
 
 void CpuEngine::set_spill_file(int descriptor, uint64_t limit) {

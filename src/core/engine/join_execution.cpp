@@ -6,6 +6,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/wall_clock.hpp"
+#include "core/rounds/beyond_memory/round_memory.hpp"
 
 namespace simjoin {
 namespace {
@@ -202,6 +203,21 @@ std::unique_ptr<JoinRound> JoinExecution::postponed_round() {
   return std::make_unique<JoinRound>(spec_, std::move(index), std::move(input), stop_, memory_);
 }
 
+// Has postings signed where the counts of all workers would not fit into the limit, and signatures spare
+// them.
+void JoinExecution::sign_for_room(const JoinRound &round, const WorkerPool &pool, GeneratorPlan &plan) {
+  const SetCollection &index = round.index(), &probe = round.problem().probe;
+  if (index.classes.empty() || probe.classes.empty()) return;
+  const size_t needed = memory_.current() + counted_bytes(index.sets(), pool.workers());
+  if (plan.sign_postings || needed <= spec_.memory_limit) return;
+  const Bounds bounds(spec_.measure, spec_.threshold);
+  const uint32_t largest = probe.classes.back().size;
+  if (!sweeps_all(index_left_ ? bounds : bounds.reversed(), index.classes.back().size, largest)) return;
+  plan.sign_postings = true;
+  plan.sign_sets = false;
+  plan.reasons.emplace_back("signatures in the prefix index take less memory than counts");
+}
+
 // Decides which probes go through which generator.
 GeneratorPlan JoinExecution::plan_for(const JoinRound &round, WorkerPool &pool) {
   GeneratorPlan plan;
@@ -209,6 +225,7 @@ GeneratorPlan JoinExecution::plan_for(const JoinRound &round, WorkerPool &pool) 
     plan.reasons.push_back("every pair reaches a threshold of zero: all are enumerated");
   } else if (spec_.algorithm == Algorithm::automatic) {
     plan = choose_generators(round.problem(), pool, memory_);
+    sign_for_room(round, pool, plan);
   } else if (spec_.algorithm == Algorithm::bitmap) {
     plan = choose_bitmaps(round.problem(), stop_);
   } else {

@@ -62,6 +62,7 @@ class JoinExecution {
   std::unique_ptr<JoinRound> whole_join(Ranking ranking, WorkerPool &pool);
   std::unique_ptr<JoinRound> postponed_round();
   GeneratorPlan plan_for(const JoinRound &round, WorkerPool &pool);
+  void sign_for_room(const JoinRound &round, const WorkerPool &pool, GeneratorPlan &plan);
   void describe_round();
   void hand_over(Worker &worker);
   double end_of_round() const;

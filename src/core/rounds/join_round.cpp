@@ -192,7 +192,13 @@ void JoinRound::run(const Item &item, const Probes &probes, Prober &prober, Resu
       if (!prober.prefix) {
         const bool positional = spec_.algorithm != Algorithm::allpairs;
         const ParityTable *table = parity_table_ ? &*parity_table_ : nullptr;
-        const PrefixJoin join{*probes.problem, *prefix_index_, probes.groups, positional, table, verifier_};
+        const PrefixJoin join{*probes.problem,
+                              *prefix_index_,
+                              probes.groups,
+                              positional,
+                              table,
+                              verifier_,
+                              static_cast<int>(probers_.size())};
         prober.prefix = std::make_unique<PrefixProber>(join, sink, stop_, memory_);
       }
       prober.prefix->run(item.begin, item.end, counters);

@@ -48,6 +48,16 @@ uint64_t place_tokens(SetCollection &sets, const std::optional<Bounds> &bounds, 
   return sets.starts[all] = tokens;
 }
 
+// Returns how many bytes of `tokens` ranks are not touched before as many bytes of ids are given back. Each
+// class is filled from its beginning, block by block. Small blocks are given back to the allocator, which
+// keeps them.
+size_t untouched_bytes(const RawSets &raw, uint64_t tokens, size_t classes, int workers) {
+  size_t given_back = 0;
+  for (const RawBlock &block : raw.blocks) given_back += mapped_bytes(block);
+  const size_t early = ordering_room(classes, workers);
+  return std::min<size_t>(tokens * sizeof(uint32_t), given_back - std::min(given_back, early));
+}
+
 // Writes the ranks of a set's last ids, which ascend.
 void copy_ranks(const uint32_t *ids, uint32_t count, uint32_t first_id, uint32_t *ranks,
                 const StopFlag &stop) {
@@ -172,6 +182,7 @@ SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, const Ranking
   Buffer<uint32_t> &set_of_row = stored;  // takes the place of the counts, which the starts replace
   const uint64_t tokens = place_tokens(sets, bounds, set_of_row, pool);
 
+  UntouchedBytes untouched(memory, untouched_bytes(raw, tokens, sets.classes.size(), pool.workers()));
   sets.tokens.resize(tokens);
   pool.parallel(raw.blocks.size(), [&](int, size_t number) {
     RawBlock &block = raw.blocks[number];
@@ -189,7 +200,9 @@ SetCollection order_by_size(RawSets &raw, Buffer<uint32_t> stored, const Ranking
       }
       from += size;
     });
+    const size_t bytes = mapped_bytes(block);
     block.ids.release();
+    untouched.touch(bytes);
   });
   raw.blocks.clear();
   return sets;

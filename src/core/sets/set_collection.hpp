@@ -1,6 +1,9 @@
 // One side of a join as the join needs it: ranked, and ordered by size.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -73,6 +76,43 @@ void count_ranked(const RawSets &raw, const RawBlock &block, const Ranking &rank
 // Does the same as apply_ranks(). The ranks of each row are ascending.
 void apply_ranks_in_order(const RawSets &raw, RawBlock &block, const Ranking &ranking, uint32_t *stored,
                           const StopFlag &stop);
+
+// Returns the bytes of a block that the system gets when the block is released: 0 if the allocator keeps
+// them.
+inline size_t mapped_bytes(const RawBlock &block) {
+  const size_t bytes = block.ids.size() * sizeof(uint32_t);
+  return bytes < huge_page ? 0 : bytes;
+}
+
+// Returns the bytes of ranks that are touched at most before as many bytes of blocks are given back: the page
+// that each class of sizes fills, and the blocks that the workers read.
+constexpr size_t ordering_room(size_t classes, int workers) {
+  return (classes + static_cast<size_t>(workers)) * huge_page;
+}
+
+// Bytes that count as free for some time: they would count twice, for an array that has been allocated but
+// not touched, and for those that are given back while it fills.
+class UntouchedBytes {
+ public:
+  UntouchedBytes(MemoryCounter &counter, size_t bytes) : counter_(counter), left_(bytes) {
+    counter_.sub(bytes);
+  }
+  ~UntouchedBytes() { counter_.add(left_); }
+  UntouchedBytes(const UntouchedBytes &) = delete;
+  UntouchedBytes &operator=(const UntouchedBytes &) = delete;
+
+  // Counts up to so many of the bytes again, since they have been touched. Several threads may call it.
+  void touch(size_t bytes) noexcept {
+    size_t left = left_.load(std::memory_order_relaxed);
+    while (!left_.compare_exchange_weak(left, left - std::min(left, bytes), std::memory_order_relaxed)) {
+    }
+    counter_.add(std::min(left, bytes));
+  }
+
+ private:
+  MemoryCounter &counter_;
+  std::atomic<size_t> left_;
+};
 
 // Returns the collection of the rows, and releases the blocks. apply_ranks() has been called for all blocks,
 // or count_ranked() if ranks are in the order of values. The ranking's table is not looked at. Sets of equal

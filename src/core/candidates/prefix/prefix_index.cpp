@@ -11,20 +11,50 @@ namespace simjoin {
 namespace {
 
 constexpr uint32_t units_per_check = 1u << 14;
-constexpr int bucket_bits = 10;
 constexpr size_t parts_per_worker = 8;
-// Room for unsorted postings is made for one per this many tokens, but at least for least_room.
-constexpr size_t tokens_per_unsorted_posting = 8;
-constexpr size_t least_room = size_t{1} << 14;
+// Postings are sorted by buckets of neighbouring ranks, which get wider with the distance from the most
+// frequent rank: so many for each doubling of it. By Zipf's law they have about as many postings each, so the
+// copies of the buckets that are being sorted are small.
+constexpr int bucket_bits = 6;
+constexpr uint64_t buckets_per_doubling = uint64_t{1} << bucket_bits;
 
 }  // namespace
 
-size_t PrefixIndex::building_bytes(uint64_t tokens, uint64_t postings, bool sign, int workers) {
-  const uint64_t room = std::max<uint64_t>(least_room, tokens / tokens_per_unsorted_posting);
-  const size_t each = sizeof(uint32_t) + sizeof(Posting) + (sign ? sizeof(uint64_t) : 0);
-  const size_t cursors = Distribution<uint64_t>::bytes(parts_per_worker * static_cast<size_t>(workers),
-                                                       size_t{1} << bucket_bits);
-  return std::min(postings, room) * each + cursors;
+// The buckets of `ranks` ranks. The most frequent ones have a bucket each.
+class PrefixIndex::RankBuckets {
+ public:
+  explicit RankBuckets(uint32_t ranks) : ranks_(ranks), count_(ranks == 0 ? 1 : from_last(ranks)) {}
+
+  size_t count() const { return count_; }
+  size_t of(uint32_t rank) const { return count_ - from_last(ranks_ - rank); }
+  uint32_t first_rank(size_t bucket) const {
+    return bucket == 0 ? 0 : ranks_ - (first_distance(count_ - bucket + 1) - 1);
+  }
+
+ private:
+  // Returns the number, from 1 on, of the bucket with the rank at this distance from the end.
+  static size_t from_last(uint32_t distance) {
+    const int shift = std::max(0, static_cast<int>(std::bit_width(distance)) - bucket_bits - 1);
+    return (static_cast<size_t>(shift) << bucket_bits) + (distance >> shift);
+  }
+  // Returns the least distance whose bucket has the number.
+  static uint32_t first_distance(size_t number) {
+    if (number < 2 * buckets_per_doubling) return static_cast<uint32_t>(number);
+    const size_t shift = (number >> bucket_bits) - 1;
+    return static_cast<uint32_t>((number - (shift << bucket_bits)) << shift);
+  }
+
+  const uint32_t ranks_;
+  const size_t count_;
+};
+
+size_t PrefixIndex::building_bytes(uint32_t ranks, uint64_t postings, bool sign, int workers) {
+  const auto threads = static_cast<size_t>(workers);
+  const uint64_t copied = std::min(postings, threads * (postings / buckets_per_doubling));
+  const size_t each = sizeof(Posting) + (sign ? sizeof(uint64_t) : 0);
+  const size_t cursors =
+      Distribution<uint64_t>::bytes(parts_per_worker * threads, RankBuckets(ranks).count());
+  return postings * sizeof(uint32_t) + copied * each + cursors;
 }
 
 uint32_t PrefixIndex::class_of(uint32_t unit) const {
@@ -71,7 +101,7 @@ void PrefixIndex::visit_prefixes(uint32_t begin, uint32_t end, const StopFlag &s
 
 // Sorts the postings by rank in two steps: into buckets of neighbouring ranks, and those into lists. Neither
 // step writes to more places than the second-level cache has lines for. Within a list, postings keep the
-// order of their units. The room for unsorted postings limits the number of buckets per round.
+// order of their units. A bucket is sorted by a copy of it, so the index takes little more than its size.
 class PrefixIndex::Builder {
  public:
   Builder(PrefixIndex &index, bool sign, WorkerPool &pool, MemoryCounter &memory);
@@ -79,101 +109,107 @@ class PrefixIndex::Builder {
   void fill();
 
  private:
+  // A bucket before it is sorted.
+  struct Copy {
+    explicit Copy(MemoryCounter &memory) : postings(memory), signatures(memory) {}
+    Buffer<Posting> postings;
+    Buffer<uint64_t> signatures;
+  };
+
   uint32_t part_begin(size_t part) const {
     return static_cast<uint32_t>(uint64_t{index_.units_} * part / places_.parts());
   }
-  uint64_t size_of(size_t first, size_t last) const { return places_.begin(last) - places_.begin(first); }
-  void collect(size_t first, size_t last);
-  void sort(size_t bucket);
+  void collect();
+  void sort(size_t bucket, Copy &copy);
 
   PrefixIndex &index_;
   const bool sign_;
-  const uint32_t ranks_;
-  const int shift_;  // a bucket has the ranks that agree in all higher bits
+  const RankBuckets buckets_;
   WorkerPool &pool_;
   Distribution<uint64_t> places_;
-  // The unsorted postings of a round, whose first place is base_.
-  uint64_t base_ = 0;
   Buffer<uint32_t> unsorted_ranks_;
-  Buffer<Posting> unsorted_;
-  Buffer<uint64_t> unsorted_signatures_;
+  std::vector<Copy> copies_;  // by worker
 };
 
 PrefixIndex::Builder::Builder(PrefixIndex &index, bool sign, WorkerPool &pool, MemoryCounter &memory)
     : index_(index),
       sign_(sign),
-      ranks_(index.problem_.index.ranks),
-      shift_(std::max(0, static_cast<int>(std::bit_width(ranks_)) - bucket_bits)),
+      buckets_(index.problem_.index.ranks),
       pool_(pool),
       places_(std::clamp<size_t>(index.units_, 1, parts_per_worker * static_cast<size_t>(pool.workers())),
-              (size_t{ranks_} >> shift_) + 1, pool, memory),
-      unsorted_ranks_(memory),
-      unsorted_(memory),
-      unsorted_signatures_(memory) {}
+              buckets_.count(), pool, memory),
+      unsorted_ranks_(memory) {
+  for (int worker = 0; worker < pool.workers(); ++worker) copies_.emplace_back(memory);
+}
 
 void PrefixIndex::Builder::fill() {
   places_.count([&](size_t part, uint64_t *counts) {
     index_.visit_prefixes(
         part_begin(part), part_begin(part + 1), pool_.stop(),
-        [&](uint32_t rank, const Posting &, uint32_t, uint32_t) { ++counts[rank >> shift_]; });
+        [&](uint32_t rank, const Posting &, uint32_t, uint32_t) { ++counts[buckets_.of(rank)]; });
   });
-  index_.starts_.resize(size_t{ranks_} + 1);
-  index_.starts_[ranks_] = places_.items();
+  const uint32_t ranks = index_.problem_.index.ranks;
+  index_.starts_.resize(size_t{ranks} + 1);
+  index_.starts_[ranks] = places_.items();
   index_.postings_.resize(places_.items());
   if (sign_) index_.signatures_.resize(places_.items());
-  const uint64_t room =
-      std::max<uint64_t>(least_room, index_.problem_.index.tokens.size() / tokens_per_unsorted_posting);
-  for (size_t first = 0, last; first < places_.buckets(); first = last) {
-    for (last = first + 1; last < places_.buckets() && size_of(first, last + 1) <= room;) ++last;
-    collect(first, last);
-    // The most frequent ranks come first, since they have the most postings.
-    pool_.parallel(last - first, [&](int, size_t i) { sort(last - 1 - i); });
-  }
+  collect();
+  // The most frequent ranks come first, since they have the most postings.
+  pool_.parallel(places_.buckets(), [&](int worker, size_t i) {
+    sort(places_.buckets() - 1 - i, copies_[static_cast<size_t>(worker)]);
+  });
 }
 
-// Places the postings of the buckets [first, last), unsorted within a bucket.
-void PrefixIndex::Builder::collect(size_t first, size_t last) {
-  base_ = places_.begin(first);
-  unsorted_ranks_.resize(size_of(first, last));
-  unsorted_.resize(size_of(first, last));
-  if (sign_) unsorted_signatures_.resize(size_of(first, last));
+// Places the postings, unsorted within a bucket.
+void PrefixIndex::Builder::collect() {
+  unsorted_ranks_.resize(places_.items());
   places_.place([&](size_t part, uint64_t *next) {
     uint32_t signed_set = UINT32_MAX;
     uint64_t signature = 0;
     const auto place = [&](uint32_t rank, const Posting &posting, uint32_t set, uint32_t size) {
-      if ((rank >> shift_) - first >= last - first) return;
-      const uint64_t to = next[rank >> shift_]++ - base_;
+      const uint64_t to = next[buckets_.of(rank)]++;
       unsorted_ranks_[to] = rank;
-      unsorted_[to] = posting;
+      index_.postings_[to] = posting;
       if (!sign_) return;
       if (set != signed_set) signature = parity_signature(index_.problem_.index, set, size);
       signed_set = set;
-      unsorted_signatures_[to] = signature;
+      index_.signatures_[to] = signature;
     };
     index_.visit_prefixes(part_begin(part), part_begin(part + 1), pool_.stop(), place);
   });
 }
 
 // Makes the lists of the bucket's ranks.
-void PrefixIndex::Builder::sort(size_t bucket) {
-  const auto first_rank = static_cast<uint32_t>(bucket << shift_);
-  const auto end_rank = static_cast<uint32_t>(std::min<uint64_t>(ranks_, (uint64_t{bucket} + 1) << shift_));
+void PrefixIndex::Builder::sort(size_t bucket, Copy &copy) {
+  const uint32_t first_rank = buckets_.first_rank(bucket), end_rank = buckets_.first_rank(bucket + 1);
   const uint64_t begin = places_.begin(bucket), end = places_.begin(bucket + 1);
+  if (end_rank - first_rank == 1) {
+    index_.starts_[first_rank] = begin;
+    return;
+  }
+  const uint32_t *const ranks = unsorted_ranks_.data() + begin;
+  const size_t count = end - begin;
   std::vector<uint64_t> next(end_rank - first_rank, 0);
-  for (uint64_t i = begin; i < end; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     if (i % units_per_check == 0) pool_.stop().check();
-    ++next[unsorted_ranks_[i - base_] - first_rank];
+    ++next[ranks[i] - first_rank];
   }
   uint64_t place = begin;
   for (uint32_t rank = first_rank; rank < end_rank; ++rank) {
     index_.starts_[rank] = place;
     place += std::exchange(next[rank - first_rank], place);
   }
-  for (uint64_t i = begin; i < end; ++i) {
+  copy.postings.resize(count);
+  std::copy_n(index_.postings_.data() + begin, count, copy.postings.data());
+  if (sign_) {
+    copy.signatures.resize(count);
+    std::copy_n(index_.signatures_.data() + begin, count, copy.signatures.data());
+  }
+  for (size_t i = 0; i < count; ++i) {
     if (i % units_per_check == 0) pool_.stop().check();
-    const uint64_t to = next[unsorted_ranks_[i - base_] - first_rank]++;
-    index_.postings_[to] = unsorted_[i - base_];
-    if (sign_) index_.signatures_[to] = unsorted_signatures_[i - base_];
+    const uint64_t to = next[ranks[i] - first_rank]++;
+    index_.postings_[to] = copy.postings[i];
+    if (sign_) index_.signatures_[to] = copy.signatures[i];
   }
 }
 

@@ -55,7 +55,7 @@ class PrefixIndex {
   };
 
   // Returns about the bytes that making an index takes besides the index itself.
-  static size_t building_bytes(uint64_t tokens, uint64_t postings, bool sign, int workers);
+  static size_t building_bytes(uint32_t ranks, uint64_t postings, bool sign, int workers);
 
   // The problem must outlive the index.
   PrefixIndex(const JoinProblem &problem, const Options &options, WorkerPool &pool, MemoryCounter &memory);
@@ -91,6 +91,7 @@ class PrefixIndex {
   }
 
  private:
+  class RankBuckets;
   class Builder;
 
   template <typename Visit>

@@ -48,7 +48,7 @@ PrefixProber::PrefixProber(const PrefixJoin &join, CandidateSink &sink, const St
     : join_(join),
       sink_(sink),
       stop_(stop),
-      sweeper_(join.problem, join.index, sink, stop, memory),
+      sweeper_(join.problem, join.index, join.workers, sink, stop, memory),
       required_(join.problem),
       shared_(memory),
       touched_(memory),

@@ -25,6 +25,7 @@ struct PrefixJoin {
   bool positional;
   const ParityTable *signatures;  // of the index side, checked before verification; may be null
   PairVerifier *verifier;         // gets the candidates; null if they are verified here or are groups
+  int workers;
 };
 
 // One worker: probes the index with ranges of sets.

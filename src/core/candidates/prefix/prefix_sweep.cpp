@@ -14,10 +14,10 @@ namespace {
 // Probes per block: many, so that lists are read seldom, but so few that their tokens stay in the
 // second-level cache (tuned on kosarak- and bms-shaped sets at 0.5 to 0.9, Cascade Lake, 1 MiB).
 constexpr uint32_t most_block_probes = 1u << 15;
-// A small index stays in the cache itself, so blocks are smaller: a quarter of its sets, at least this
-// number.
+// A small index stays in the cache itself, so blocks are smaller: those of all workers together are half of
+// its sets, so that many workers take no more memory than few. Each has at least this number.
 constexpr uint32_t least_block_probes = 1u << 8;
-constexpr uint32_t blocks_per_index = 4;
+constexpr uint64_t sets_per_probe = 2;
 constexpr uint32_t position_bits = 8;
 // Starts of lists are prefetched this many entries ahead, and their postings half as many.
 constexpr size_t start_distance = 16;
@@ -69,18 +69,18 @@ bool disjoint(const uint32_t *r, uint32_t r_size, const uint32_t *s, uint32_t s_
 
 }  // namespace
 
-uint32_t PrefixSweeper::block_probes(uint64_t index_sets) {
-  return static_cast<uint32_t>(
-      std::clamp<uint64_t>(index_sets / blocks_per_index, least_block_probes, most_block_probes));
+uint32_t PrefixSweeper::block_probes(uint64_t index_sets, int workers) {
+  const uint64_t share = index_sets / (sets_per_probe * static_cast<uint64_t>(workers));
+  return static_cast<uint32_t>(std::clamp<uint64_t>(share, least_block_probes, most_block_probes));
 }
 
-PrefixSweeper::PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, CandidateSink &sink,
-                             const StopFlag &stop, MemoryCounter &memory)
+PrefixSweeper::PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, int workers,
+                             CandidateSink &sink, const StopFlag &stop, MemoryCounter &memory)
     : problem_(problem),
       index_(index),
       sink_(sink),
       stop_(stop),
-      block_probes_(block_probes(index.units())),
+      block_probes_(block_probes(index.units(), workers)),
       bounds_(problem.probe_classes.size()),
       probes_(memory),
       entries_(memory),

@@ -20,10 +20,11 @@ namespace simjoin {
 // reading lists. Reading each list once for many probes costs a fraction of finding it again for each.
 class PrefixSweeper {
  public:
-  // Returns the number of probes that are swept together over an index of `index_sets` sets.
-  static uint32_t block_probes(uint64_t index_sets);
+  // Returns the number of probes that a worker of `workers` sweeps together over an index of `index_sets`
+  // sets.
+  static uint32_t block_probes(uint64_t index_sets, int workers);
 
-  PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, CandidateSink &sink,
+  PrefixSweeper(const JoinProblem &problem, const PrefixIndex &index, int workers, CandidateSink &sink,
                 const StopFlag &stop, MemoryCounter &memory);
 
   // Returns whether run() can take the probes of a class. The index must have signatures, and a pair few

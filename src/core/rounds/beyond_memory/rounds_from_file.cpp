@@ -6,7 +6,6 @@
 
 #include "core/base/check.hpp"
 #include "core/candidates/prefix/equal_sets.hpp"
-#include "core/candidates/prefix/parity_signature.hpp"
 #include "core/choice/choose_layout.hpp"
 
 namespace simjoin {
@@ -19,8 +18,8 @@ constexpr size_t most_slice_bytes = size_t{4} << 20;
 // The copies of a slice while its sets become probes. Grouped probes need more copies.
 constexpr size_t slice_copies = 2;
 constexpr size_t grouped_slice_copies = 6;
-// Each slice has a buffer and an entry in tables, so there are at most this many.
-constexpr uint64_t most_slices = 1024;
+// Each slice has a buffer and an entry in tables, so there are at most these many, by the limit.
+constexpr size_t least_slices = 1024, most_slices = 4096, bytes_per_slice_table = 4096;
 // The part of the limit for the buffers of all slices.
 constexpr size_t buffer_share = 4;
 // The data that a join always needs, such as the sizes of its sets, may leave too little of the limit. Rounds
@@ -50,7 +49,8 @@ RoundsFromFile::RoundsFromFile(const JoinSpec &spec, Ranking ranking, RawSets &l
   index_side_ = spec.self_join || left.tokens() <= right.tokens() ? 0 : 1;
   probe_side_ = spec.self_join ? 0 : 1 - index_side_;
   const size_t share = spec.memory_limit / (slices_per_limit * static_cast<size_t>(pool.workers()));
-  const auto least = static_cast<size_t>((file_bytes(left) + file_bytes(right)) / most_slices);
+  const size_t slices = std::clamp(spec.memory_limit / bytes_per_slice_table, least_slices, most_slices);
+  const auto least = static_cast<size_t>((file_bytes(left) + file_bytes(right)) / slices);
   slice_bytes_ = std::max(least, std::clamp(share, least_slice_bytes, most_slice_bytes));
   ranks_ = ranking.ranks;
   const auto only_equal = [&](uint32_t size) { return spec_.self_join && only_equal_partners(size); };
@@ -122,17 +122,10 @@ size_t RoundsFromFile::postings_of(const Slice &slice) const {
   return std::min(stored, static_cast<uint64_t>(share * static_cast<double>(slice.tokens)) + 1);
 }
 
-// Returns whether all probes that meet sets of up to `size` tokens are swept if postings have signatures. The
-// tokens that only one set has are the most for sizes at the ends of their ranges (most_differences()).
-bool RoundsFromFile::sweeps_all(uint32_t size) const {
-  const Bounds of_index = bounds().reversed();
-  const int64_t largest = probe_sets().classes().back().size;
-  for (const int64_t s : {int64_t{1}, int64_t{size}}) {
-    for (const int64_t partner : {of_index.min_partner(s), std::max(s, of_index.max_partner(s, largest))}) {
-      if (partner + s - 2 * of_index.min_overlap(s, partner) >= useful_differences) return false;
-    }
-  }
-  return true;
+// Returns whether all probes that meet sets of up to `size` tokens can be swept.
+bool RoundsFromFile::can_sweep(uint32_t size) const {
+  return spec_.algorithm == Algorithm::automatic &&
+         sweeps_all(bounds().reversed(), size, probe_sets().classes().back().size);
 }
 
 // Returns the bytes of a round of this shape beside `probes` bytes of probes. If a generator was decided on
@@ -145,6 +138,7 @@ size_t RoundsFromFile::round_bytes(RoundShape shape, uint32_t largest, size_t pr
     return spec_.algorithm == Algorithm::groupjoin ? std::max(joined, round.ordering) : joined;
   };
   if (!uses_choice()) return bytes(0);
+  shape.counts = !can_sweep(largest);
   const auto size = static_cast<uint32_t>(shape.tokens / shape.sets);
   const auto decided = decisions_.find(size_quarter_octave(size));
   if (decided == decisions_.end()) return std::max(bytes(0), bytes(widest_layout_words(size)));
@@ -152,7 +146,7 @@ size_t RoundsFromFile::round_bytes(RoundShape shape, uint32_t largest, size_t pr
   if (decision.bitmap) return bytes(decision.layout.words);
   shape.signs_postings = decision.sign_postings;
   shape.signs_sets = decision.sign_sets;
-  shape.counts = !decision.sign_postings || !sweeps_all(largest);
+  shape.counts |= !decision.sign_postings;
   return bytes(0);
 }
 
@@ -213,7 +207,7 @@ SetCollection RoundsFromFile::read_index(WorkerPool &pool, const std::function<v
     while (next_slice_ < slices.size() && std::ssize(more) < workers) {
       const Slice &slice = slices[next_slice_];
       RoundShape larger = shape;
-      larger.sets += slice.sets;
+      larger.index_sets = larger.sets += slice.sets;
       larger.tokens += SlicedSets::stored_tokens(slice);
       larger.postings += postings_of(slice);
       tokens += SlicedSets::stored_tokens(slice);
@@ -300,7 +294,9 @@ RoundsFromFile::Decision RoundsFromFile::decide(const JoinRound &round, WorkerPo
   if (!decisions_.contains(kin)) {
     const GeneratorPlan plan = choose(round, pool);
     const bool bitmap = !plan.use_bitmap.empty() && plan.use_bitmap.front();
-    const Decision decision{bitmap, plan.sign_postings, plan.sign_sets, plan.layout};
+    // Where all probes can be swept, signatures take less memory than the counts of all workers.
+    const bool sweep = !bitmap && can_sweep(index.classes.back().size);
+    const Decision decision{bitmap, plan.sign_postings || sweep, plan.sign_sets && !sweep, plan.layout};
     decisions_.emplace(kin, decision);
     const std::string way = decision.bitmap
                                 ? "bitmaps of " + std::to_string(64 * decision.layout.words) + " bits"

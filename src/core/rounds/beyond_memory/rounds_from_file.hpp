@@ -86,7 +86,7 @@ class RoundsFromFile {
   bool only_equal_partners(uint32_t size) const;
   SetCollection outline(const SlicedSets &sets) const;
   size_t postings_of(const Slice &slice) const;
-  bool sweeps_all(uint32_t size) const;
+  bool can_sweep(uint32_t size) const;
   size_t round_bytes(RoundShape shape, uint32_t largest, size_t probes, int workers) const;
   size_t budget(size_t taken) const;
   size_t end_of_equal_round(int workers) const;
