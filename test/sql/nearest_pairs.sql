@@ -111,6 +111,23 @@ EXCEPTION WHEN division_by_zero THEN
 END $$;
 SELECT c.* FROM compare('SELECT a.id, b.id AS b FROM t a JOIN t b ON a.id < b.id WHERE CASE WHEN a.id = 1 THEN fails() ELSE true END ORDER BY a.s <%> b.s, a.id, b.id LIMIT 900') c;
 
+-- Where an index finds the few pairs that meet the conditions, few searches are made. With a volatile policy there are none.
+SET enable_seqscan = off;
+SELECT searches('SELECT a.id, b.id FROM t a JOIN t b ON b.id BETWEEN a.id + 1 AND a.id + 2 ORDER BY jaccard_similarity(a.s, b.s) DESC, a.id, b.id LIMIT 90');
+RESET enable_seqscan;
+CREATE ROLE regress_simjoin_pairs;
+GRANT USAGE ON SCHEMA nearest_pairs_test TO regress_simjoin_pairs;
+GRANT SELECT ON t TO regress_simjoin_pairs;
+ALTER TABLE t ENABLE ROW LEVEL SECURITY;
+CREATE POLICY half ON t USING (random() < 0.5);
+SET ROLE regress_simjoin_pairs;
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM t a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC, a.id, b.id LIMIT 3;
+RESET ROLE;
+DROP POLICY half ON t;
+ALTER TABLE t DISABLE ROW LEVEL SECURITY;
+DROP OWNED BY regress_simjoin_pairs;
+DROP ROLE regress_simjoin_pairs;
+
 -- Weights, and no columns at all.
 CREATE TABLE w AS SELECT id, s, array_fill(1.5::float4, ARRAY[cardinality(s)]) AS w FROM (SELECT id, ARRAY(SELECT DISTINCT u FROM unnest(s) u ORDER BY u) AS s FROM t) t;
 ANALYZE w;

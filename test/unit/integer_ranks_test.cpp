@@ -267,8 +267,9 @@ TEST(HashedRanksTest, AreOneForEachNumberInAnyOrder) {
       for (size_t i = 0; i < after[side].size(); ++i) {
         const uint32_t number = before[side][i], rank = ranking.rank_in(after[side][i]);
         ASSERT_EQ(rank != Ranking::none, shared.contains(number));
-        if (rank != Ranking::none) ASSERT_EQ(rank_of.emplace(number, rank).first->second, rank);
-        if (rank != Ranking::none) ranks.insert(rank);
+        if (rank == Ranking::none) continue;
+        ASSERT_EQ(rank_of.emplace(number, rank).first->second, rank);
+        ranks.insert(rank);
       }
     }
     EXPECT_EQ(ranks.size(), shared.size());

@@ -33,6 +33,7 @@ struct NearestPairsState {
   bool whole_numbers;  // the similarity is an integer
   int step;            // of the search; after the last one all pairs come
   bool begun;          // the step has a row, or had one
+  int64 taken;         // rows of the step
   int searches;        // for EXPLAIN ANALYZE: the most of an execution
   bool all_pairs;
 };
@@ -76,6 +77,7 @@ PlanState *child_of_step(const NearestPairsState *state) {
 // Begins a step with its child.
 void begin_step(NearestPairsState *state, bool search, PlanState *child) {
   state->begun = true;
+  state->taken = 0;
   state->searches = Max(state->searches, Min(state->step + 1, state->plan.steps) - state->plan.first_step);
   state->all_pairs |= !search;
   ExecReScan(child);
@@ -92,9 +94,18 @@ TupleTableSlot *next_of_step(NearestPairsState *state) {
   if (search)
     pair_search = {threshold_of_step(plan.measure, plan.distance, state->step),
                    plan.nulls_first && state->step == plan.first_step};
-  if (!state->begun) begin_step(state, search, child);
-  TupleTableSlot *slot = ExecProcNode(child);
-  pair_search = outer_search;
+  TupleTableSlot *volatile slot = nullptr;
+  // An error that a function in a condition catches must not leave this node's search to the caller's.
+  PG_TRY();
+  {
+    if (!state->begun) begin_step(state, search, child);
+    // A step of inputs that have changed since the last one may have other rows than are asked for.
+    if (plan.most_rows == 0 || state->taken < plan.most_rows) slot = ExecProcNode(child);
+    ++state->taken;
+  }
+  PG_FINALLY();
+  { pair_search = outer_search; }
+  PG_END_TRY();
   return slot;
 }
 

@@ -32,6 +32,7 @@ namespace {
 // The step that the last search is expected to be in, and by what factor all searches cost more.
 constexpr int expected_step = 3;
 constexpr double cost_of_earlier_steps = 2;
+constexpr double few_rows = 0.01;  // the share of a relation that an index scan reads for a row
 
 const CustomScanMethods nearest_pairs_plan_methods = {.CustomName = nearest_pairs_name,
                                                       .CreateCustomScanState = create_nearest_pairs_state};
@@ -137,10 +138,19 @@ bool bound_of_pairs(RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, P
   return false;
 }
 
-// Returns how many steps are made before all pairs of the query's own join come. If it has a threshold, that
-// join is no comparison of all pairs, so few steps are made, above its threshold.
-int steps_above(const SimilarityClause &order, bool bounded, double bound) {
-  if (!bounded) return count_steps(order.measure);
+// Returns whether the join reads a small share of one side for each row of the other one, by an index.
+bool compares_few_pairs(const Path *path) {
+  if (path->pathtype != T_NestLoop) return false;
+  const Path *inner = reinterpret_cast<const ::JoinPath *>(path)->innerjoinpath;
+  return PATH_REQ_OUTER(inner) != nullptr && inner->rows <= few_rows * inner->parent->rows;
+}
+
+// Returns how many steps are made before all pairs of the query's own join come. If it has a threshold, or
+// reads few pairs, that join is no comparison of all pairs, so few steps are made, above its threshold.
+int steps_above(const SimilarityClause &order, bool bounded, double bound, const Path *all) {
+  if (!bounded)
+    return compares_few_pairs(all) ? Min(expected_step + 1, count_steps(order.measure))
+                                   : count_steps(order.measure);
   int steps = 1;
   while (steps <= expected_step) {
     const double threshold = threshold_of_step(order.measure, order.distance, steps);
@@ -247,7 +257,9 @@ void offer_nearest_pairs(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *out
   pairs->plan.measure = order->measure;
   pairs->plan.distance = order->distance;
   pairs->plan.nulls_first = linitial_node(PathKey, root->query_pathkeys)->pk_nulls_first && !bounded;
-  pairs->plan.steps = steps_above(*order, bounded, bound);
+  Path *all = all_pairs(root, joinrel, outer, inner, extra);
+  if (all == nullptr) return;
+  pairs->plan.steps = steps_above(*order, bounded, bound, all);
   if (pairs->plan.steps == 1) return;
 
   List *pathkeys = sort_keys_of_pairs(root, joinrel);
@@ -260,8 +272,6 @@ void offer_nearest_pairs(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *out
   JoinPath *search = make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, extra->restrictlist,
                                rows, list_make1(order));
   if (search == nullptr) return;
-  Path *all = all_pairs(root, joinrel, outer, inner, extra);
-  if (all == nullptr) return;
   add_pairs_path(root, joinrel, &search->custom.path, all, pathkeys, pairs);
 }
 

@@ -185,6 +185,7 @@ bool repeatable_inputs(PlannerInfo *root, RelOptInfo *joinrel) {
   for (int relid = -1; (relid = bms_next_member(joinrel->relids, relid)) >= 0;) {
     if (root->simple_rel_array[relid] == nullptr) continue;  // an outer join
     RangeTblEntry *rte = planner_rt_fetch(static_cast<Index>(relid), root);
+    if (contain_volatile_functions(reinterpret_cast<Node *>(rte->securityQuals))) return false;
     switch (rte->rtekind) {
       case RTE_RELATION:
         if (rte->tablesample != nullptr) return false;
