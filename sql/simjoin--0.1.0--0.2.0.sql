@@ -953,3 +953,35 @@ CREATE FUNCTION match_probability(weights jsonb, VARIADIC similarities "any") RE
 AS 'MODULE_PATHNAME', 'simjoin_match_probability' LANGUAGE C IMMUTABLE PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION match_probability(jsonb, "any") IS
 'how probable it is that a pair with these similarities is a match, by the rows of linkage_weights as jsonb';
+
+-- Rows of groups become one row each.
+
+CREATE FUNCTION merge_duplicates(groups text, "table" regclass, rules jsonb DEFAULT '{}', newest_by text DEFAULT NULL,
+                                 on_conflict text DEFAULT 'error', journal text DEFAULT NULL, id text DEFAULT NULL,
+                                 trusted regclass[] DEFAULT '{}')
+RETURNS TABLE (relation regclass, deleted bigint, updated bigint, in_journal regclass)
+AS 'MODULE_PATHNAME', 'simjoin_merge_duplicates' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION merge_duplicates(text, regclass, jsonb, text, text, text, text, regclass[]) IS
+'merges the rows of each group into its survivor, redirects foreign keys, and keeps a journal by which undo_merge undoes it';
+
+CREATE FUNCTION merge_preview(groups text, "row" anyelement, rules jsonb DEFAULT '{}', newest_by text DEFAULT NULL,
+                              id text DEFAULT NULL, trusted regclass[] DEFAULT '{}') RETURNS SETOF anyelement
+AS 'MODULE_PATHNAME', 'simjoin_merge_preview' LANGUAGE C STABLE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION merge_preview(text, anyelement, jsonb, text, text, regclass[]) IS
+'the rows that merge_duplicates would make of each group, for a row type as in NULL::companies';
+
+CREATE FUNCTION merge_counts(groups text, "table" regclass, rules jsonb DEFAULT '{}', newest_by text DEFAULT NULL,
+                             on_conflict text DEFAULT 'error', id text DEFAULT NULL, trusted regclass[] DEFAULT '{}')
+RETURNS TABLE (relation regclass, deleted bigint, updated bigint)
+AS 'MODULE_PATHNAME', 'simjoin_merge_counts' LANGUAGE C STABLE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION merge_counts(text, regclass, jsonb, text, text, text, regclass[]) IS
+'how many rows of which tables merge_duplicates would delete and update';
+
+CREATE FUNCTION undo_merge(journal regclass, trusted regclass[] DEFAULT '{}')
+RETURNS TABLE (relation regclass, restored bigint, updated bigint)
+AS 'MODULE_PATHNAME', 'simjoin_undo_merge' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION undo_merge(regclass, regclass[]) IS 'undoes a merge by its journal';
+
+CREATE FUNCTION drop_merge_journal(journal regclass) RETURNS void
+AS 'MODULE_PATHNAME', 'simjoin_drop_merge_journal' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION drop_merge_journal(regclass) IS 'drops a journal of merge_duplicates, and its parts';

@@ -33,6 +33,10 @@ inline bool snapshots_may_be_too_old() {
 #endif
 }
 
+// Whether an UPDATE that moves a row to another partition fires ON DELETE actions of foreign keys to the row.
+// Since PostgreSQL 15 (ba9a7e39217) it fires their ON UPDATE actions.
+inline constexpr bool moves_fire_delete_actions = PG_VERSION_NUM < 150000;
+
 // Returns the role as which a query reads a table, InvalidOid for the current user. PostgreSQL 16
 // (a61b1f74823) moved it off the entry of the range table.
 inline Oid reader_of(PlannerInfo *root, Index relid) {

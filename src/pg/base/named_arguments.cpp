@@ -84,6 +84,10 @@ Jsonb *NamedArguments::jsonb(const char *name) const {
   return DatumGetJsonbP(value(name));
 }
 
+Oid NamedArguments::oid(const char *name) const {
+  return DatumGetObjectId(value(name));
+}
+
 const char *NamedArguments::optional_string(const char *name) const {
   return is_null(name) ? nullptr : string(name);
 }

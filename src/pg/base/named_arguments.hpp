@@ -53,6 +53,7 @@ class NamedArguments {
   const char *string(const char *name) const;
   ArrayType *array(const char *name) const;
   Jsonb *jsonb(const char *name) const;
+  Oid oid(const char *name) const;
 
   // Returns a text, or nullptr where it is NULL or missing.
   const char *optional_string(const char *name) const;

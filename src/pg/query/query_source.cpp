@@ -61,21 +61,9 @@ bool receive_row(TupleTableSlot *slot, DestReceiver *self) {
   return true;
 }
 
-// Returns whether the text is a name, maybe with a schema and quotes, as of a table.
-bool is_name(const char *text) {
-  bool quoted = false;
-  for (const char *c = text; *c != '\0'; ++c) {
-    const auto byte = static_cast<unsigned char>(*c);
-    if (byte == '"') quoted = !quoted;
-    if (!quoted && std::isalnum(byte) == 0 && byte < 0x80 && std::strchr("\"_.$", byte) == nullptr)
-      return false;
-  }
-  return *text != '\0';
-}
-
 void add_hint_at_name(void *query) {
   const auto *text = static_cast<const char *>(query);
-  if (geterrcode() == ERRCODE_SYNTAX_ERROR && is_name(text))
+  if (geterrcode() == ERRCODE_SYNTAX_ERROR && is_relation_name(text))
     errhint("Give a query and not a name, as in 'TABLE %s'.", text);
 }
 
@@ -144,6 +132,17 @@ const char *describe_columns(TupleDesc columns) {
 }
 
 }  // namespace
+
+bool is_relation_name(const char *text) {
+  bool quoted = false;
+  for (const char *c = text; *c != '\0'; ++c) {
+    const auto byte = static_cast<unsigned char>(*c);
+    if (byte == '"') quoted = !quoted;
+    if (!quoted && std::isalnum(byte) == 0 && byte < 0x80 && std::strchr("\"_.$", byte) == nullptr)
+      return false;
+  }
+  return *text != '\0';
+}
 
 ErrorContextCallback hint_at_name(const char *query) {
   return {error_context_stack, add_hint_at_name, const_cast<char *>(query)};

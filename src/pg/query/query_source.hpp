@@ -97,6 +97,9 @@ QueryReceiver receiver_for(Reader *reader, const char *function, const void *wat
   return receiver;
 }
 
+// Returns whether the text is a name, maybe with a schema and quotes, as of a table.
+bool is_relation_name(const char *text);
+
 // Makes a callback that gives syntax errors in the query a hint where it is a name and no query.
 ErrorContextCallback hint_at_name(const char *query);
 
