@@ -121,7 +121,7 @@ $old->quit;
 SKIP:
 {
 	my $no_case = q{CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)};
-	skip 'ICU is missing', 2 if $node->psql('altered', $no_case) != 0;
+	skip 'ICU is missing', 4 if $node->psql('altered', $no_case) != 0;
 	$node->safe_psql(
 		'altered', q{
 		CREATE TABLE firms (id int PRIMARY KEY);
@@ -133,6 +133,24 @@ SKIP:
 	});
 	is($node->safe_psql('altered', 'TABLE labels'), '1|x', 'conflicts are those of the collation of the index');
 
+	$node->safe_psql(
+		'altered', q{
+		CREATE TABLE marks (mark text COLLATE no_case NOT NULL);
+		CREATE UNIQUE INDEX ON marks (mark COLLATE "C");
+		INSERT INTO marks VALUES ('A'), ('a'), ('S');
+	});
+	my (undef, undef, $two_rows) = $node->psql('altered', q{SELECT merge_duplicates('VALUES (''S'', ''A'')', 'marks', id => 'mark')});
+	like($two_rows, qr/no unique index identifies the rows of public.marks/, 'an index of another collation than its column is no key');
+
+	my $other_index = q{CREATE TABLE tickets (mark text COLLATE no_case REFERENCES marks (mark) ON DELETE CASCADE)};
+	SKIP:
+	{
+		skip 'this PostgreSQL has no such foreign keys', 1 if $node->psql('altered', $other_index) != 0;
+		$node->safe_psql('altered', q{INSERT INTO tickets VALUES ('a'); ALTER TABLE marks ADD id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY});
+		my (undef, undef, $stays) = $node->psql('altered', q{SELECT merge_duplicates('VALUES (1, 3)', 'marks')});
+		like($stays, qr/"tickets_mark_fkey" of public.tickets has an index of another collation/, 'nor does it tell references to two rows apart');
+	}
+
 	my $mixed = q{
 		CREATE TABLE letters (letter text PRIMARY KEY);
 		CREATE TABLE words (letter text COLLATE no_case REFERENCES letters ON DELETE CASCADE)};
@@ -142,6 +160,32 @@ SKIP:
 	like($err, qr/"words_letter_fkey" of public.words has a nondeterministic collation of its own/,
 		'rows that equal references to a duplicate are not deleted with it');
 }
+
+# Another table gets the name of one that a call waits for. The call does not take the one for the other.
+sub swapped
+{
+	my ($table, $call) = @_;
+	$node->safe_psql(
+		'altered', q{
+		DROP TABLE IF EXISTS cars, old_cars, drivers, old_drivers;
+		CREATE TABLE drivers (id int PRIMARY KEY);
+		CREATE TABLE cars (driver int REFERENCES drivers ON DELETE CASCADE);
+		INSERT INTO drivers VALUES (1), (2);
+	});
+	my $swap = $node->background_psql('altered', on_error_stop => 0);
+	$swap->query_safe("BEGIN; ALTER TABLE $table RENAME TO old_$table; CREATE TABLE $table (LIKE old_$table)");
+	my ($out, $err) = ('', '');
+	my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('altered'), '-c', $call ], '>', \$out, '2>', \$err);
+	ok($node->poll_query_until('altered', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}), "a call waits for $table");
+	$swap->query_safe('COMMIT');
+	$session->finish;
+	$swap->quit;
+	return $out . $err;
+}
+like(swapped('cars', q{SELECT merge_duplicates('VALUES (2, 1)', 'drivers')}), qr/cars has been renamed meanwhile/, 'a referencing table is locked itself');
+like(swapped('drivers', q{SELECT merge_duplicates('VALUES (2, 1)', 'drivers')}), qr/drivers has been renamed meanwhile/, 'and the merged one');
+is(swapped('drivers', q{SELECT * FROM merge_counts('VALUES (2, 1)', 'drivers')}), "old_drivers|1|0\n", 'counts are of the table that was named');
+
 # No statement compares all rows of groups with each other, whatever the planner knows of them.
 $node->safe_psql('postgres', 'CREATE DATABASE large');
 my $spent = $node->safe_psql(

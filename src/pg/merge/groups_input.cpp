@@ -9,6 +9,8 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include <string_view>
+
 #include "pg/base/relation_names.hpp"
 #include "pg/query/query_source.hpp"
 
@@ -30,9 +32,10 @@ bool can_be_key(Oid id, Oid key) {
 void check_id_type(const Statements &on, Oid type, const TableShape &table) {
   bool fits = false;
   if (table.key_count == 1) {
-    // An array of arrays loses its elements' dimensions.
+    // An array of arrays loses its elements' dimensions, and one of rows becomes their columns.
     fits = can_be_key(type, table.columns[table.key[0]].type) &&
-           !OidIsValid(get_element_type(getBaseType(type)));
+           !OidIsValid(get_element_type(getBaseType(type))) &&
+           get_typtype(getBaseType(type)) != TYPTYPE_COMPOSITE;
   } else if (get_typtype(getBaseType(type)) == TYPTYPE_COMPOSITE) {
     TupleDesc parts = lookup_rowtype_tupdesc_copy(getBaseType(type), -1);
     fits = parts->natts == table.key_count;
@@ -84,12 +87,21 @@ const char *row_has(const TableShape &table, const char *key) {
   });
 }
 
+// Returns the type in which ids are compared with the key. An integer may be too large for the key's type,
+// and is in no row then.
+const char *compared_as(const TableShape &table, int place) {
+  const TableColumn &column = table.columns[table.key[place]];
+  const bool widens = is_id_type(column.base_type) &&
+                      std::string_view(table.key_operators[place]) == "OPERATOR(pg_catalog.=)";
+  return widens ? "pg_catalog.int8" : column.compared_name;
+}
+
 const char *with_clause(const TableShape &table) {
   const int keys = table.key_count;
   const auto cast = [&](const char *name) {
     return joined(keys, ", ", [&](int i) {
-      const TableColumn &column = table.columns[table.key[i]];
-      return psprintf("CAST(a.%s%d AS %s)%s AS %s%d", name, i, column.compared_name, column.collate, name, i);
+      return psprintf("CAST(a.%s%d AS %s)%s AS %s%d", name, i, compared_as(table, i),
+                      table.columns[table.key[i]].collate, name, i);
     });
   };
   const char *survivor_of_pair = equal(table, "pair.s", "survivor.s");
@@ -165,15 +177,20 @@ GroupsInput read_groups(const Statements &on, const char *groups, const TableSha
   Datum values[2];
   bool nulls[2];
   Oid types[2];
-  on.read_values(psprintf("SELECT id, survivor FROM (%s\n) AS g (id, survivor) LIMIT 0", query), 2, values,
-                 nulls, types, {}, Path::callers);
+  // Other columns of the query may have any name.
+  on.read_values(psprintf("SELECT * FROM (%s\n) AS g (id, survivor) LIMIT 0", query), 2, values, nulls, types,
+                 {}, Path::callers);
   check_id_type(on, types[0], table);
   check_id_type(on, types[1], table);
-  const char *differ = types[0] == types[1] ? "pg_catalog.record_image_ne(ROW(id), ROW(survivor))" : "true";
-  on.read_values(psprintf("SELECT pg_catalog.array_agg(id), pg_catalog.array_agg(survivor) FROM (%s\n) AS g "
-                          "(id, survivor) WHERE %s OR pg_catalog.num_nulls(id) OPERATOR(pg_catalog.>) 0",
-                          query, differ),
-                 2, values, nulls, types, {}, Path::callers);
+  const char *differ =
+      types[0] == types[1] ? "pg_catalog.record_image_ne(ROW(\"its id\"), ROW(\"its survivor\"))" : "true";
+  on.read_values(
+      psprintf(
+          "SELECT pg_catalog.array_agg(\"its id\"), pg_catalog.array_agg(\"its survivor\") FROM (%s\n) AS "
+          "g (\"its id\", \"its survivor\") WHERE %s OR pg_catalog.num_nulls(\"its id\") "
+          "OPERATOR(pg_catalog.>) 0",
+          query, differ),
+      2, values, nulls, types, {}, Path::callers);
   GroupsInput input = {Parameters().with(types[0], values[0], nulls[0]).with(types[1], values[1], nulls[1]),
                        with_clause(table), nulls[0] ? 0 : elements(values[0])};
   check_groups(on, input, table);

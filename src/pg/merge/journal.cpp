@@ -71,8 +71,8 @@ void check_own_table(const Statements &on, Oid oid, const char *types) {
                             quote_identifier(GetUserNameFromId(owner, false)))));
 }
 
-// Errors where other roles than the owner may do more with the table than read it: it would not be known who
-// wrote its rows, by which the merge is undone.
+// Errors where other roles than the owner may do more with the table than read it, or have left a trigger: it
+// would not be known who wrote its rows, by which the merge is undone.
 void check_not_writable(const Statements &on, Oid oid) {
   const TextRows others = on.read_catalog(psprintf(
       "SELECT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE "
@@ -82,11 +82,21 @@ void check_not_writable(const Statements &on, Oid oid) {
       "pg_catalog.aclexplode(t.attacl) x WHERE t.attrelid = c.oid) a WHERE c.oid = %u AND a.grantee <> "
       "c.relowner AND a.privilege_type <> 'SELECT' LIMIT 1",
       oid));
-  if (others.rows == 0) return;
+  if (others.rows > 0)
+    ereport(ERROR,
+            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+             errmsg("%s: the role %s may write to %s", on.function, others.at(0, 0), relation_name(oid)),
+             errhint("Check its rows, and REVOKE ALL ON %s FROM %s.", relation_name(oid), others.at(0, 0))));
+  const TextRows triggers = on.read_catalog(
+      psprintf("SELECT pg_catalog.quote_ident(tgname) FROM pg_catalog.pg_trigger WHERE tgrelid = %u AND NOT "
+               "tgisinternal ORDER BY tgname LIMIT 1",
+               oid));
+  if (triggers.rows == 0) return;
   ereport(ERROR,
           (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-           errmsg("%s: the role %s may write to %s", on.function, others.at(0, 0), relation_name(oid)),
-           errhint("Check its rows, and REVOKE ALL ON %s FROM %s.", relation_name(oid), others.at(0, 0))));
+           errmsg("%s: the trigger %s of %s could be another role's", on.function, triggers.at(0, 0),
+                  relation_name(oid)),
+           errhint("Check its rows, and DROP TRIGGER %s ON %s.", triggers.at(0, 0), relation_name(oid))));
 }
 
 // Takes from other roles what ALTER DEFAULT PRIVILEGES gave them on a table that we made.
@@ -182,8 +192,8 @@ uint64 count_of(const Statements &on, const JournalPart &part, const JournalColu
 
 Journal read_journal(const Statements &on, Oid oid, bool undoing) {
   check_own_table(on, oid, journal_types);
+  lock_against_writers(on, oid);
   Journal journal = {oid, relation_name(oid), 0, nullptr};
-  on.run(psprintf("LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE", journal.name));
   if (undoing) check_not_writable(on, oid);
   const TextRows rows =
       on.read(psprintf("SELECT CAST(relation AS oid), CAST(part AS oid), number, merged, key_columns, "
@@ -197,6 +207,7 @@ Journal read_journal(const Statements &on, Oid oid, bool undoing) {
     part->relation = rows.oid_at(i, 0);
     part->oid = rows.oid_at(i, 1);
     check_own_table(on, part->oid, part_types);
+    lock_against_writers(on, part->oid);
     if (undoing) check_not_writable(on, part->oid);
     part->name = relation_name(part->oid);
     part->number = static_cast<int>(rows.number_at(i, 2));

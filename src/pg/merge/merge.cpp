@@ -83,8 +83,8 @@ void write_references(const MergeCall &call, const GroupRows &rows, const Refere
   check_written(call.on, written, expected, shape);
 }
 
-// Redirects the rows of a referencing table, and notes it in the journal.
-void redirect(const MergeCall &call, const GroupRows &rows, const ReferencingTable &referencing,
+// Redirects the rows of a referencing table, and notes it in the journal. Returns whether there were any.
+bool redirect(const MergeCall &call, const GroupRows &rows, const ReferencingTable &referencing,
               Journal *journal) {
   const Statements &on = call.on;
   const TableShape &shape = referencing.shape;
@@ -95,12 +95,12 @@ void redirect(const MergeCall &call, const GroupRows &rows, const ReferencingTab
   if (found == 0) {
     on.run(psprintf("DROP TABLE %s", part->name));
     --journal->part_count;
-    return;
+    return false;
   }
   on.run(psprintf("ANALYZE %s", part->name));
   const uint64 lost = call.on_conflict == OnConflict::remove ? count_of(on, *part, marks, "deleted") : 0;
   if (lost > 0) {
-    check_no_cascade(on, referencing);
+    check_losses(call, rows, referencing, "", {});
     lock_rows_that_stay(call, rows_of_groups(rows, referencing));
     const char *statement = psprintf(
         "DELETE FROM %s AS t USING %s p WHERE p.%s OPERATOR(pg_catalog.=) 'deleted' AND t.ctid "
@@ -111,6 +111,7 @@ void redirect(const MergeCall &call, const GroupRows &rows, const ReferencingTab
   }
   if (found > lost) write_references(call, rows, referencing, *part, found - lost);
   note_part(on, *journal, *part, lost, found - lost);
+  return true;
 }
 
 // Errors where rows reference duplicates again. They would be deleted with them, or keep them.
@@ -127,8 +128,9 @@ void check_all_redirected(const MergeCall &call, const GroupRows &rows) {
   }
 }
 
-// Triggers of referencing tables may have changed rows of groups meanwhile, as one that counts references.
-// They are merged, and come back, as they are now. What was redirected stays as it was.
+// Triggers of a referencing table may have changed rows of groups, as one that counts references. They are
+// merged, and come back, as they are now, and the next tables reference them by these values. What was
+// redirected stays as it was.
 void note_changed_rows(const MergeCall &call, const JournalPart &part) {
   const TableShape &table = call.table;
   const JournalColumns &marks = table.journal;
@@ -222,9 +224,9 @@ Datum simjoin_merge_duplicates(PG_FUNCTION_ARGS) {
       create_journal(on, arguments.optional_string("journal"), call.table, call.references.count + 1);
   const JournalPart *part = journal_groups(call, &journal);
   const GroupRows rows = {&call.table, part->name};
-  for (int i = 0; i < call.references.count; ++i) redirect(call, rows, call.references.tables[i], &journal);
+  for (int i = 0; i < call.references.count; ++i)
+    if (redirect(call, rows, call.references.tables[i], &journal)) note_changed_rows(call, *part);
   check_all_redirected(call, rows);
-  note_changed_rows(call, *part);
   const uint64 deleted = delete_duplicates(call, *part);
   const uint64 updated = update_survivors(call, *part);
   note_part(on, journal, *part, deleted, updated);

@@ -21,33 +21,42 @@ OnConflict on_conflict_by_name(const char *name, const char *function) {
 }
 
 // Errors where columns that a merge writes to have foreign keys to them that act ON UPDATE.
-void check_written_columns(const MergeCall &call) {
+void check_written_columns(const MergeCall &call, const TrustedTables &trusted) {
   const auto names = [](const TableShape &shape) {
     return static_cast<const char **>(palloc(sizeof(char *) * (shape.column_count + 1)));
   };
   const char **ruled = names(call.table);
   for (int i = 0; i < call.rules.count; ++i)
     ruled[i] = call.table.columns[call.rules.rules[i].column].plain_name;
-  check_no_update_actions(call.on, call.table, call.rules.count, ruled);
+  check_no_update_actions(call.on, call.table, call.rules.count, ruled, trusted);
   for (int t = 0; t < call.references.count; ++t) {
     const ReferencingTable &referencing = call.references.tables[t];
     const char **redirected = names(referencing.shape);
     int count = 0;
     for (int i = 0; i < referencing.shape.column_count; ++i)
       if (referencing.redirects(i)) redirected[count++] = referencing.shape.columns[i].plain_name;
-    check_no_update_actions(call.on, referencing.shape, count, redirected);
+    check_no_update_actions(call.on, referencing.shape, count, redirected, trusted);
   }
 }
 
 // A foreign key, to the table or a partition, that acts on an UPDATE of the columns: directly, through a
-// generated column, or since rows move to another partition.
+// generated column, or since rows move to another partition. A trigger may also write to other columns. Then
+// a cascade to a table that is trusted, and from there to no other one, can be undone.
 constexpr const char *update_actions_query = R"(
-SELECT c.conrelid, c.conname FROM pg_catalog.pg_constraint c
+SELECT c.conrelid, c.conname FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid
 WHERE c.contype = 'f' AND (c.confrelid = %u OR c.confrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u)))
-      AND (c.confupdtype IN ('n', 'd')
+      AND (c.confupdtype IN ('c', 'n', 'd')
            AND EXISTS (SELECT FROM pg_catalog.pg_attribute a
                        WHERE a.attrelid = c.confrelid AND a.attnum = ANY (c.confkey)
                              AND (a.attgenerated <> '' OR a.attname = ANY (%s)))
+           OR EXISTS (SELECT FROM pg_catalog.pg_trigger t
+                      WHERE t.tgrelid = c.confrelid AND NOT t.tgisinternal AND t.tgenabled <> 'D'
+                            AND (t.tgtype::pg_catalog.int4 & 19) = 19)
+              AND (c.confupdtype IN ('n', 'd')
+                   OR c.confupdtype = 'c'
+                      AND (%s OR EXISTS (SELECT FROM pg_catalog.pg_constraint n
+                                         WHERE n.contype = 'f' AND n.confrelid = c.conrelid AND n.confupdtype IN ('c', 'n', 'd')
+                                               AND n.confkey && c.conkey)))
            OR %s AND c.confdeltype IN ('c', 'n', 'd')
            AND EXISTS (SELECT FROM pg_catalog.pg_partitioned_table p
                        WHERE (p.partrelid = %u OR p.partrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u)))
@@ -56,6 +65,37 @@ WHERE c.contype = 'f' AND (c.confrelid = %u OR c.confrelid IN (SELECT relid FROM
                                              WHERE a.attrelid = p.partrelid AND a.attnum = ANY (p.partattrs)
                                                    AND a.attname = ANY (%s)))))
 ORDER BY c.oid LIMIT 1)";
+
+// Errors where rows of the table cannot be deleted so that they could come back: others would go or change
+// with them.
+void check_no_cascade(const Statements &on, const ReferencingTable &referencing) {
+  const TextRows rows = on.read_catalog(psprintf(
+      "SELECT conrelid, conname FROM pg_catalog.pg_constraint WHERE contype = 'f' AND (confrelid = %u OR "
+      "confrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u))) AND confdeltype IN ('c', 'n', 'd') "
+      "ORDER BY oid LIMIT 1",
+      referencing.shape.oid, referencing.shape.oid));
+  if (rows.rows == 0) return;
+  ereport(ERROR,
+          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+           errmsg("%s: rows of %s cannot be deleted, since rows of %s would go or change with them",
+                  on.function, referencing.shape.name, relation_name(rows.oid_at(0, 0))),
+           errdetail("The foreign key \"%s\" acts ON DELETE, which could not be undone.", rows.at(0, 1)),
+           errhint("Resolve the conflicts of %s before, and leave out on_conflict => 'delete'.",
+                   referencing.shape.name)));
+}
+
+// Errors where a row that stays would get another key: neither the groups nor the journal would name it.
+void check_keys(const MergeCall &call, const GroupRows &rows, const ReferencingTable &referencing,
+                const char *with, const Parameters &parameters) {
+  const char *query = rekeyed_rows(rows, referencing);
+  if (query == nullptr) return;
+  const TextRows found = call.on.read(psprintf("%s%s", with, query), parameters);
+  if (found.at(0, 0) == nullptr) return;
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("%s: the row %s of %s would get another key, since its reference is part of the key",
+                         call.on.function, found.at(0, 0), referencing.shape.name),
+                  errhint("Redirect such rows by a statement of your own before the merge.")));
+}
 
 void check_directions(const MergeCall &call, const GroupRows &rows, const ReferencingTable &referencing,
                       const char *with, const Parameters &parameters) {
@@ -82,14 +122,20 @@ MergeCall read_call(const Statements &on, const NamedArguments &arguments, Oid t
   call.on = on;
   if (arguments.has("on_conflict"))
     call.on_conflict = on_conflict_by_name(arguments.string("on_conflict"), on.function);
-  const TrustedTables trusted = {PointerGetDatum(arguments.array("trusted"))};
+  const TrustedTables trusted = {PointerGetDatum(arguments.array("trusted")), table};
   const bool writes = !on.read_only;
   check_merged_table(on, table, trusted, writes);
-  call.table = describe_table(on, table, arguments.optional_string("id"));
+  const char *id = arguments.optional_string("id");
+  call.table = describe_table(on, table, {id == nullptr ? 0 : 1, &id});
+  if (id != nullptr && call.table.find(id) < 0)
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
+                    errmsg("%s: the table %s has no column \"%s\"", on.function, call.table.name, id),
+                    errhint("Name a column of the table as id, or leave it out for the primary key.")));
+  check_width(on, call.table);
   call.references = find_references(on, call.table, trusted, writes, call.on_conflict == OnConflict::remove);
   call.rules = read_rules(on, JsonbPGetDatum(arguments.jsonb("rules")),
                           arguments.optional_string("newest_by"), call.table, call.references);
-  check_written_columns(call);
+  check_written_columns(call, trusted);
   call.groups = read_groups(on, arguments.string("groups"), call.table);
   return call;
 }
@@ -107,39 +153,39 @@ void check_targets(const MergeCall &call, const GroupRows &rows, const Referenci
              errmsg("%s: a row of %s would lose its reference", call.on.function, referencing.shape.name),
              errdetail("It references columns that are NULL in the row that survives."),
              errhint("Let rows survive that have values in all columns that foreign keys reference.")));
+  check_keys(call, rows, referencing, with, parameters);
   check_directions(call, rows, referencing, with, parameters);
 }
 
-void check_no_cascade(const Statements &on, const ReferencingTable &referencing) {
-  const TextRows rows = on.read_catalog(psprintf(
-      "SELECT conrelid, conname FROM pg_catalog.pg_constraint WHERE contype = 'f' AND (confrelid = %u OR "
-      "confrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u))) AND confdeltype IN ('c', 'n', 'd') "
-      "ORDER BY oid LIMIT 1",
-      referencing.shape.oid, referencing.shape.oid));
-  if (rows.rows == 0) return;
-  ereport(ERROR,
-          (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-           errmsg("%s: rows of %s cannot be deleted, since rows of %s would go or change with them",
-                  on.function, referencing.shape.name, relation_name(rows.oid_at(0, 0))),
-           errdetail("The foreign key \"%s\" acts ON DELETE, which could not be undone.", rows.at(0, 1)),
-           errhint("Resolve the conflicts of %s before, and leave out on_conflict => 'delete'.",
-                   referencing.shape.name)));
+void check_losses(const MergeCall &call, const GroupRows &rows, const ReferencingTable &referencing,
+                  const char *with, const Parameters &parameters) {
+  check_no_cascade(call.on, referencing);
+  const char *query = rows_lost_to_lost_rows(rows, referencing);
+  if (query == nullptr || call.on.read(psprintf("%s%s", with, query), parameters).number_at(0, 0) == 0)
+    return;
+  ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                  errmsg("%s: a row of %s would go in favour of a row that goes, too", call.on.function,
+                         referencing.shape.name),
+                  errdetail("It repeats no row that stays in any of the unique indexes."),
+                  errhint("Resolve the conflicts of %s before, and leave out on_conflict => 'delete'.",
+                          referencing.shape.name)));
 }
 
 void check_no_update_actions(const Statements &on, const TableShape &shape, int count,
-                             const char *const *columns) {
+                             const char *const *columns, const TrustedTables &trusted) {
   if (count == 0) return;
   const char *names = text_array(count, columns);
-  const TextRows rows = on.read_catalog(psprintf(update_actions_query, shape.oid, shape.oid, names,
-                                                 compat::moves_fire_delete_actions ? "true" : "false",
-                                                 shape.oid, shape.oid, names));
+  const TextRows rows = on.read_catalog(
+      psprintf(update_actions_query, shape.oid, shape.oid, names, trusted.distrusts("r"),
+               compat::moves_fire_delete_actions ? "true" : "false", shape.oid, shape.oid, names));
   if (rows.rows == 0) return;
   ereport(ERROR,
           (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
            errmsg("%s: rows of %s cannot be updated, since rows of %s would change with them", on.function,
                   shape.name, relation_name(rows.oid_at(0, 0))),
            errdetail("The foreign key \"%s\" acts on the UPDATE, which could not be undone.", rows.at(0, 1)),
-           errhint("Let the key act ON UPDATE CASCADE or NO ACTION meanwhile.")));
+           errhint("Let the key act ON UPDATE NO ACTION meanwhile, or disable a trigger that writes to its "
+                   "column.")));
 }
 
 }  // namespace simjoin::pg

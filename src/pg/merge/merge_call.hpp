@@ -22,17 +22,19 @@ struct MergeCall {
 MergeCall read_call(const Statements &on, const NamedArguments &arguments, Oid table);
 
 // Errors where a row of the table would lose its reference, since the survivor has NULL in its columns, or
-// would reference another row by one of its foreign keys. `with` comes before the query.
+// would reference another row by one of its foreign keys, or get another key itself. `with` comes before the
+// query.
 void check_targets(const MergeCall &call, const GroupRows &rows, const ReferencingTable &referencing,
                    const char *with, const Parameters &parameters);
 
-// Errors where rows of the table cannot be deleted so that they could come back: others would go or change
-// with them.
-void check_no_cascade(const Statements &on, const ReferencingTable &referencing);
+// Errors where rows of the table cannot be deleted so that they could come back, since others would go or
+// change with them, or where they would go although they repeat no row that stays.
+void check_losses(const MergeCall &call, const GroupRows &rows, const ReferencingTable &referencing,
+                  const char *with, const Parameters &parameters);
 
-// Errors where an UPDATE of these columns of the table would set others to NULL or a default, or delete rows,
-// which could not be undone.
+// Errors where an UPDATE of these columns of the table would change others, or delete rows, which could not
+// be undone or would fire triggers of other roles.
 void check_no_update_actions(const Statements &on, const TableShape &shape, int count,
-                             const char *const *columns);
+                             const char *const *columns, const TrustedTables &trusted);
 
 }  // namespace simjoin::pg

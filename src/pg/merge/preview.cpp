@@ -97,7 +97,7 @@ void add_reference_counts(const MergeCall &call, const GroupRows &rows, const ch
   for (int i = 0; i < each.rows; ++i) {
     const ReferencingTable &referencing = call.references.tables[i];
     const int64 lost = each.number_at(i, 1), moved = each.number_at(i, 2);
-    if (lost > 0) check_no_cascade(call.on, referencing);
+    if (lost > 0) check_losses(call, rows, referencing, with, call.groups.parameters);
     if (lost + moved > 0) add_counts(result, referencing.shape.oid, lost, moved);
   }
 }

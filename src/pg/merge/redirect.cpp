@@ -83,30 +83,52 @@ const char *carried(const ReferencingTable &referencing) {
                   joined(count, ", ", [](int i) { return psprintf("x.b%d, x.n%d", i + 1, i + 1); }));
 }
 
+// "k.k0, k.k1" of the values in an index.
+const char *index_names(const UniqueIndex &index) {
+  return joined(index.key_count, ", ", [](int i) { return psprintf("k.k%d", i); });
+}
+
+const char *can_conflict(const UniqueIndex &index) {
+  return index.nulls_equal
+             ? "true"
+             : psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", index_names(index));
+}
+
+// Returns a join of a row x with its values in the index, k0, k1 and so on, and covered, whether the index
+// has it.
+const char *index_values(const UniqueIndex &index, const ReferencingTable &referencing) {
+  const TableShape &shape = referencing.shape;
+  const char *keys =
+      joined(index.key_count, ", ", [&](int i) { return psprintf("%s AS k%d", index.keys[i], i); });
+  const char *values = joined(shape.column_count, ", ",
+                              [&](int i) { return psprintf("x.n%d AS %s", i + 1, shape.columns[i].name); });
+  return psprintf("CROSS JOIN LATERAL (SELECT %s, (%s) IS TRUE AS covered FROM (SELECT %s) AS c) AS k", keys,
+                  index.predicate == nullptr ? "true" : index.predicate, values);
+}
+
 // Returns the rows of the query `rows`, where those are lost that would be equal to another row in the index.
 // The first one stays: rows that were not redirected, then by the key.
 const char *without_conflicts(const char *rows, const UniqueIndex &index,
                               const ReferencingTable &referencing) {
   const TableShape &shape = referencing.shape;
-  const char *keys =
-      joined(index.key_count, ", ", [&](int i) { return psprintf("%s AS k%d", index.keys[i], i); });
-  const char *key_names = joined(index.key_count, ", ", [](int i) { return psprintf("k.k%d", i); });
-  const char *values = joined(shape.column_count, ", ",
-                              [&](int i) { return psprintf("x.n%d AS %s", i + 1, shape.columns[i].name); });
   const char *order =
       shape.key_count == 0
           ? "x.merge_table, x.merge_row"
           : joined(shape.key_count, ", ", [&](int i) { return psprintf("x.b%d", shape.key[i] + 1); });
-  const char *can_conflict =
-      index.nulls_equal ? "true" : psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", key_names);
   return psprintf(
       "SELECT %s, x.lost OR (x.moved AND k.covered AND %s AND pg_catalog.row_number() OVER (PARTITION BY "
-      "x.lost, k.covered, %s "
-      "ORDER BY x.moved, %s) OPERATOR(pg_catalog.>) 1) AS lost FROM (%s) x CROSS JOIN LATERAL (SELECT %s, "
-      "(%s) IS TRUE AS covered "
-      "FROM (SELECT %s) AS c) AS k",
-      carried(referencing), can_conflict, key_names, order, rows, keys,
-      index.predicate == nullptr ? "true" : index.predicate, values);
+      "x.lost, k.covered, %s ORDER BY x.moved, %s) OPERATOR(pg_catalog.>) 1) AS lost FROM (%s) x %s",
+      carried(referencing), can_conflict(index), index_names(index), order, rows,
+      index_values(index, referencing));
+}
+
+// Returns the rows of the query `rows` with the column explained: whether a row that stays is equal to them
+// in the index, or in one before.
+const char *explained_by(const char *rows, const UniqueIndex &index, const ReferencingTable &referencing) {
+  return psprintf(
+      "SELECT %s, x.lost, x.explained OR (k.covered AND %s AND pg_catalog.count(*) FILTER (WHERE NOT x.lost) "
+      "OVER (PARTITION BY k.covered, %s) OPERATOR(pg_catalog.>) 0) AS explained FROM (%s) x %s",
+      carried(referencing), can_conflict(index), index_names(index), rows, index_values(index, referencing));
 }
 
 bool shares_columns(const KeptKey &key, const ForeignKey &other) {
@@ -154,6 +176,26 @@ const char *misled(const GroupRows &groups, const ReferencingTable &referencing,
                   joined(key.column_count, ", ", [&](int i) { return old_value(key.columns[i]); }), kept);
 }
 
+// Returns the rows of the referencing table that lead to rows of groups, or without indexes to resolve only
+// to those that go, with the columns of redirected_rows() and moved, whether they are redirected.
+const char *resolved_rows(const GroupRows &groups, const ReferencingTable &referencing,
+                          OnConflict on_conflict) {
+  const TableShape &shape = referencing.shape;
+  const bool resolve = on_conflict == OnConflict::remove && referencing.index_count > 0;
+  const char *values = joined(shape.column_count, ", ", [&](int i) {
+    return psprintf("%s AS b%d, %s AS n%d", shape.base_value(i, "t"), i + 1,
+                    redirected_value(referencing, i, "t"), i + 1);
+  });
+  const char *rows = psprintf(
+      "SELECT t.tableoid AS merge_table, t.ctid AS merge_row, %s, (%s) IS TRUE AS moved, false AS lost FROM "
+      "%s t %s WHERE (%s) AND %s",
+      values, any_goes(referencing), shape.only(), joined_targets(groups, referencing, "t", resolve),
+      any_found(referencing), stays(groups, referencing, "t"));
+  for (int i = 0; resolve && i < referencing.index_count; ++i)
+    rows = without_conflicts(rows, referencing.indexes[i], referencing);
+  return rows;
+}
+
 }  // namespace
 
 const char *left_joined_targets(const GroupRows &groups, const ReferencingTable &referencing,
@@ -178,20 +220,16 @@ const char *redirected_value(const ReferencingTable &referencing, int column, co
 
 const char *redirected_rows(const GroupRows &groups, const ReferencingTable &referencing,
                             OnConflict on_conflict) {
-  const TableShape &shape = referencing.shape;
-  const bool resolve = on_conflict == OnConflict::remove && referencing.index_count > 0;
-  const char *values = joined(shape.column_count, ", ", [&](int i) {
-    return psprintf("%s AS b%d, %s AS n%d", shape.base_value(i, "t"), i + 1,
-                    redirected_value(referencing, i, "t"), i + 1);
-  });
-  const char *rows = psprintf(
-      "SELECT t.tableoid AS merge_table, t.ctid AS merge_row, %s, (%s) IS TRUE AS moved, false AS lost FROM "
-      "%s t %s WHERE (%s) AND %s",
-      values, any_goes(referencing), shape.only(), joined_targets(groups, referencing, "t", resolve),
-      any_found(referencing), stays(groups, referencing, "t"));
-  for (int i = 0; resolve && i < referencing.index_count; ++i)
-    rows = without_conflicts(rows, referencing.indexes[i], referencing);
-  return psprintf("SELECT * FROM (%s) found WHERE moved", rows);
+  return psprintf("SELECT * FROM (%s) found WHERE moved", resolved_rows(groups, referencing, on_conflict));
+}
+
+const char *rows_lost_to_lost_rows(const GroupRows &groups, const ReferencingTable &referencing) {
+  if (referencing.index_count < 2) return nullptr;
+  const char *rows = psprintf("SELECT r.*, false AS explained FROM (%s) r",
+                              resolved_rows(groups, referencing, OnConflict::remove));
+  for (int i = 0; i < referencing.index_count; ++i)
+    rows = explained_by(rows, referencing.indexes[i], referencing);
+  return psprintf("SELECT pg_catalog.count(*) FROM (%s) e WHERE e.lost AND NOT e.explained", rows);
 }
 
 const char *rows_of_groups(const GroupRows &groups, const ReferencingTable &referencing) {
@@ -207,6 +245,26 @@ const char *rows_without_target(const GroupRows &groups, const ReferencingTable 
   });
   return psprintf("SELECT pg_catalog.count(*) FROM %s t %s WHERE (%s) AND %s", referencing.shape.only(),
                   joined_targets(groups, referencing, "t", false), missing, stays(groups, referencing, "t"));
+}
+
+const char *rekeyed_rows(const GroupRows &groups, const ReferencingTable &referencing) {
+  const TableShape &shape = referencing.shape;
+  StringInfoData same;
+  initStringInfo(&same);
+  const auto add = [&](const TableShape &of, int place) {
+    const int column = of.key[place];
+    if (!referencing.redirects(column)) return;
+    appendStringInfo(&same, "%sCAST(%s AS %s) %s %s", same.len == 0 ? "" : " AND ",
+                     redirected_value(referencing, column, "t"), shape.columns[column].compared_name,
+                     of.key_operators[place], of.key_value(place, "t"));
+  };
+  // The rows of groups may be named by another key than the journal of references.
+  for (int i = 0; referencing.self && i < shape.key_count; ++i) add(shape, i);
+  for (int i = 0; referencing.self && i < groups.table->key_count; ++i) add(*groups.table, i);
+  if (same.len == 0) return nullptr;
+  return psprintf("SELECT pg_catalog.min(%s) FROM %s t %s WHERE (%s) AND NOT (%s) AND %s",
+                  shape.shown_key("t"), shape.only(), joined_targets(groups, referencing, "t", false),
+                  any_goes(referencing), same.data, stays(groups, referencing, "t"));
 }
 
 const char *misdirected_rows(const GroupRows &groups, const ReferencingTable &referencing) {

@@ -27,6 +27,11 @@ const char *redirected_value(const ReferencingTable &referencing, int column, co
 const char *redirected_rows(const GroupRows &groups, const ReferencingTable &referencing,
                             OnConflict on_conflict);
 
+// Returns a query for the number of rows that redirected_rows() takes for lost although no row that stays is
+// equal to them in a unique index: the row that was, was lost in another one. Returns nullptr where there are
+// not several indexes.
+const char *rows_lost_to_lost_rows(const GroupRows &groups, const ReferencingTable &referencing);
+
 // Returns a query for the rows t of the referencing table that point to rows of groups: those that can be
 // equal after a redirection.
 const char *rows_of_groups(const GroupRows &groups, const ReferencingTable &referencing);
@@ -36,6 +41,10 @@ const char *rows_of_groups(const GroupRows &groups, const ReferencingTable &refe
 
 // Returns a query for the number of rows of a referencing table that would point to NULL.
 const char *rows_without_target(const GroupRows &groups, const ReferencingTable &referencing);
+
+// Returns a query for the key of a row of the merged table that a redirection would give another key. It is
+// NULL where there is none. Returns nullptr where there can be none.
+const char *rekeyed_rows(const GroupRows &groups, const ReferencingTable &referencing);
 
 // Returns a query for the name of a foreign key by which a row of the referencing table would reference
 // another row than it did, or than its new one: keys share a column, or a value does not fit the column. It

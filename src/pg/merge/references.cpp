@@ -1,12 +1,15 @@
 #include "pg/merge/references.hpp"
 
 extern "C" {
+#include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 }
 
 #include "pg/base/relation_names.hpp"
@@ -14,13 +17,17 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// One row a column of a foreign key. A foreign key of a partition belongs to that of its table.
+// One row a column of a foreign key. A foreign key of a partition belongs to that of its table. An index of
+// another collation than its nondeterministic column has rows that the foreign key takes for one.
 constexpr const char *foreign_keys_query = R"(
 SELECT c.conrelid, c.oid, c.conname, c.conkey[k.place], c.confkey[k.place],
        pg_catalog.format('OPERATOR(%%I.%%s)', n.nspname, o.oprname),
-       CASE WHEN l.typtype <> 'p' THEN pg_catalog.format_type(o.oprleft, -1) END,
-       CASE WHEN r.typtype <> 'p' THEN pg_catalog.format_type(o.oprright, -1) END,
-       COALESCE(pg_catalog.to_jsonb(c) ->> 'conperiod', 'false')
+       CASE WHEN l.typtype <> 'p' THEN o.oprleft END, CASE WHEN r.typtype <> 'p' THEN o.oprright END,
+       COALESCE(pg_catalog.to_jsonb(c) ->> 'conperiod', 'false'),
+       EXISTS (SELECT FROM pg_catalog.pg_index i CROSS JOIN pg_catalog.generate_series(0, i.indnkeyatts - 1) p (place)
+                    JOIN pg_catalog.pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = i.indkey[p.place]
+                    JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation
+               WHERE i.indexrelid = c.conindid AND a.attcollation <> i.indcollation[p.place] AND NOT l.collisdeterministic)
 FROM pg_catalog.pg_constraint c
      CROSS JOIN pg_catalog.generate_series(1, pg_catalog.cardinality(c.conkey)) k (place)
      JOIN pg_catalog.pg_operator o ON o.oid = c.conpfeqop[k.place]
@@ -29,14 +36,17 @@ FROM pg_catalog.pg_constraint c
 WHERE c.contype = 'f' AND c.confrelid = %u AND c.conparentid = 0
 ORDER BY c.conrelid, c.oid, k.place)";
 
+// Indexes that forbid equal rows now: not those that could not be built, and no deferrable constraints.
 constexpr const char *unique_indexes_query = R"(
 SELECT i.indexrelid, pg_catalog.pg_get_indexdef(i.indexrelid, k.place, true), pg_catalog.pg_get_expr(i.indpred, i.indrelid),
        COALESCE(pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct', 'false'),
        CASE WHEN l.oid IS NOT NULL THEN pg_catalog.format(' COLLATE %%I.%%I', n.nspname, l.collname) END
-FROM pg_catalog.pg_index i CROSS JOIN pg_catalog.generate_series(1, i.indnkeyatts::pg_catalog.int4) k (place)
+FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+     CROSS JOIN pg_catalog.generate_series(1, i.indnkeyatts::pg_catalog.int4) k (place)
      LEFT JOIN pg_catalog.pg_collation l ON l.oid = i.indcollation[k.place - 1]
      LEFT JOIN pg_catalog.pg_namespace n ON n.oid = l.collnamespace
-WHERE i.indrelid = %u AND i.indisunique AND i.indislive
+WHERE i.indrelid = %u AND i.indisunique AND i.indimmediate
+      AND CASE x.relkind WHEN 'I' THEN i.indisvalid ELSE i.indisready END
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_opclass c, pg_catalog.generate_series(0, i.indnkeyatts - 1) p (place)
                       WHERE c.oid = i.indclass[p.place] AND NOT c.opcdefault)
 ORDER BY i.indexrelid, k.place)";
@@ -45,7 +55,7 @@ ORDER BY i.indexrelid, k.place)";
 // those to partitions of a table, belong to another one.
 constexpr const char *kept_keys_query = R"(
 SELECT c.oid, c.conname, a.attname, pg_catalog.format('OPERATOR(%%I.%%s)', n.nspname, o.oprname),
-       CASE WHEN l.typtype <> 'p' THEN pg_catalog.format_type(o.oprleft, -1) END
+       CASE WHEN l.typtype <> 'p' THEN o.oprleft END
 FROM pg_catalog.pg_constraint c
      CROSS JOIN pg_catalog.generate_series(1, pg_catalog.cardinality(c.conkey)) k (place)
      JOIN pg_catalog.pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[k.place]
@@ -58,23 +68,19 @@ WHERE c.contype = 'f'
                       WHERE p.oid = c.conparentid AND (p.conrelid = c.conrelid OR p.confrelid <> c.confrelid))
 ORDER BY c.oid, k.place)";
 
-// A table, or partition of one, that an unknown role owns.
-constexpr const char *distrusted_query = R"(
-SELECT c.oid, r.rolname
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_roles r ON r.oid = c.relowner
-WHERE (c.oid = %u OR c.oid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u)))
-      AND NOT r.rolsuper AND c.relowner <> %u AND c.relowner <> (SELECT relowner FROM pg_catalog.pg_class WHERE oid = %u)
-ORDER BY c.oid LIMIT 1)";
+// The most columns of a table. Statements have each of them twice, and PostgreSQL allows 1664.
+constexpr int most_columns = 800;
 
-bool names(Datum tables, Oid table) {
+// "CAST('{1,2}' AS oid[])"
+const char *oid_array(Datum tables) {
   Datum *elements;
   bool *nulls;
   int count;
   deconstruct_array(DatumGetArrayTypeP(tables), REGCLASSOID, sizeof(Oid), true, TYPALIGN_INT, &elements,
                     &nulls, &count);
-  for (int i = 0; i < count; ++i)
-    if (!nulls[i] && DatumGetObjectId(elements[i]) == table) return true;
-  return false;
+  return psprintf("CAST('{%s}' AS pg_catalog.oid[])", joined(count, ",", [&](int i) {
+                    return psprintf("%u", nulls[i] ? InvalidOid : DatumGetObjectId(elements[i]));
+                  }));
 }
 
 // Returns how many rows from `first` on have the same value in the column as that one.
@@ -99,11 +105,11 @@ bool mixes_up_rows(const TableColumn &from, const TableColumn &to) {
 
 // Errors where a redirection could not write into a column of the foreign key, or not find out what to write.
 void check_can_follow(const Statements &on, const ForeignKey &key, const TableShape &from,
-                      const TableShape &to, bool period) {
-  const char *obstacle = period ? "a PERIOD" : nullptr;
+                      const TableShape &to, const char *obstacle) {
   for (int i = 0; i < key.column_count; ++i) {
     const TableColumn &column = from.columns[key.from[i]];
     if (column.generated) obstacle = psprintf("the generated column %s", column.name);
+    if (column.identity) obstacle = psprintf("the identity column %s", column.name);
     if (mixes_up_rows(column, to.columns[key.to[i]])) obstacle = "a nondeterministic collation of its own";
   }
   if (obstacle == nullptr) return;
@@ -114,8 +120,8 @@ void check_can_follow(const Statements &on, const ForeignKey &key, const TableSh
 }
 
 // Returns the type that an operator takes, or that of the column without its domain where it takes several.
-const char *type_or(const char *type, const TableColumn &column) {
-  return type == nullptr ? column.compared_name : type;
+const char *type_or(const TextRows &rows, int row, int column, const TableColumn &its) {
+  return rows.at(row, column) == nullptr ? its.compared_name : qualified_type(rows.oid_at(row, column));
 }
 
 // Makes a foreign key of `count` rows of the query.
@@ -128,10 +134,13 @@ ForeignKey foreign_key(const Statements &on, const TextRows &rows, int first, in
     key.from[i] = place_of(on, from, rows.number_at(first + i, 3));
     key.to[i] = place_of(on, to, rows.number_at(first + i, 4));
     key.operators[i] = rows.at(first + i, 5);
-    key.left_types[i] = type_or(rows.at(first + i, 6), to.columns[key.to[i]]);
-    key.right_types[i] = type_or(rows.at(first + i, 7), from.columns[key.from[i]]);
+    key.left_types[i] = type_or(rows, first + i, 6, to.columns[key.to[i]]);
+    key.right_types[i] = type_or(rows, first + i, 7, from.columns[key.from[i]]);
   }
-  check_can_follow(on, key, from, to, rows.at(first, 8)[0] == 't');
+  const char *obstacle = nullptr;
+  if (rows.at(first, 8)[0] == 't') obstacle = "a PERIOD";
+  if (rows.at(first, 9)[0] == 't') obstacle = "an index of another collation than its column";
+  check_can_follow(on, key, from, to, obstacle);
   return key;
 }
 
@@ -153,7 +162,7 @@ void read_kept_keys(const Statements &on, ReferencingTable *table) {
       const int column = table->shape.find(rows.at(row + i, 2));
       key->columns[i] = place_of(on, table->shape, column < 0 ? 0 : table->shape.columns[column].number);
       key->operators[i] = rows.at(row + i, 3);
-      key->types[i] = type_or(rows.at(row + i, 4), table->shape.columns[key->columns[i]]);
+      key->types[i] = type_or(rows, row + i, 4, table->shape.columns[key->columns[i]]);
     }
     row += count;
   }
@@ -212,21 +221,48 @@ bool ReferencingTable::redirects(int column) const {
   return false;
 }
 
-void lock_against_writers(const Statements &on, Oid table) {
-  const char *only = get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ";
-  on.run(psprintf("LOCK TABLE %s%s IN SHARE ROW EXCLUSIVE MODE", only, relation_name(table)));
+const char *TrustedTables::distrusts(const char *alias) const {
+  return psprintf(
+      "(%s.relowner <> %u AND %s.relowner IS DISTINCT FROM (SELECT relowner FROM pg_catalog.pg_class WHERE "
+      "oid = %u) AND %s.oid <> ALL (%s) AND NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolsuper AND "
+      "oid = %s.relowner))",
+      alias, GetUserId(), alias, merged, alias, oid_array(named), alias);
 }
 
-void check_owners(const Statements &on, Oid table, Oid merged, const TrustedTables &trusted) {
-  if (names(trusted.named, table)) return;
-  const TextRows rows = on.read_catalog(psprintf(distrusted_query, table, table, GetUserId(), merged));
-  if (rows.rows == 0) return;
+void lock_against_writers(const Statements &on, Oid table) {
+  const char *name = relation_name(table);
+  const char *only = get_rel_relkind(table) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ";
+  on.run(psprintf("LOCK TABLE %s%s IN SHARE ROW EXCLUSIVE MODE", only, name));
+  // While we waited, another table may have got the name.
+  Relation relation = try_relation_open(table, AccessShareLock);
+  const bool locked = relation != nullptr && CheckRelationLockedByMe(relation, ShareRowExclusiveLock, true);
+  if (relation != nullptr) relation_close(relation, NoLock);
+  if (locked) return;
   ereport(ERROR,
-          (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-           errmsg("%s: the role \"%s\" owns %s, which would be written to", on.function, rows.at(0, 1),
-                  relation_name(rows.oid_at(0, 0))),
-           errdetail("Triggers of that table would run with your rights."),
-           errhint("If you trust the role, name the table: trusted => '{%s}'.", relation_name(table))));
+          (errcode(ERRCODE_OBJECT_IN_USE), errmsg("%s: %s has been renamed meanwhile", on.function, name),
+           errhint("Call the function again.")));
+}
+
+void check_owners(const Statements &on, Oid table, const TrustedTables &trusted) {
+  const TextRows rows = on.read_catalog(
+      psprintf("SELECT c.oid, pg_catalog.pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class c WHERE (c.oid "
+               "= %u OR c.oid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u))) AND %s ORDER BY c.oid "
+               "LIMIT 1",
+               table, table, trusted.distrusts("c")));
+  if (rows.rows == 0) return;
+  ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                  errmsg("%s: the role \"%s\" owns %s, which would be written to", on.function, rows.at(0, 1),
+                         relation_name(rows.oid_at(0, 0))),
+                  errdetail("Triggers of that table would run with your rights."),
+                  errhint("If you trust the role, name the table: trusted => '{%s}'.",
+                          relation_name(rows.oid_at(0, 0)))));
+}
+
+void check_width(const Statements &on, const TableShape &shape) {
+  if (shape.column_count <= most_columns) return;
+  ereport(ERROR, (errcode(ERRCODE_TOO_MANY_COLUMNS),
+                  errmsg("%s: %s has more than %d columns", on.function, shape.name, most_columns),
+                  errhint("Keep some of its columns in another table.")));
 }
 
 void check_is_table(const Statements &on, Oid table) {
@@ -249,7 +285,7 @@ void check_merged_table(const Statements &on, Oid table, const TrustedTables &tr
                     errhint("Name the partitioned table.")));
   if (lock) lock_against_writers(on, table);
   check_plain_table(on, table);
-  check_owners(on, table, table, trusted);
+  check_owners(on, table, trusted);
   check_partitions(on, table);
 }
 
@@ -261,10 +297,11 @@ References find_references(const Statements &on, const TableShape &table, const 
     const Oid oid = rows.oid_at(row, 0);
     const int end = row + run_length(rows, row, 0);
     if (lock) lock_against_writers(on, oid);
-    check_owners(on, oid, table.oid, trusted);
+    check_owners(on, oid, trusted);
     check_plain_table(on, oid);
     ReferencingTable *referencing = &found.tables[found.count++];
     referencing->shape = describe_table(on, oid);
+    check_width(on, referencing->shape);
     referencing->self = oid == table.oid;
     referencing->keys = zeroed<ForeignKey>(end - row);
     while (row < end) {

@@ -57,6 +57,10 @@ struct References {
 // the caller's rights.
 struct TrustedTables {
   Datum named;  // regclass[]
+  Oid merged;   // the table that the caller named, whose owner may have others; InvalidOid if there is none
+
+  // Returns the condition that the relation of this row of pg_class is one of another role.
+  const char *distrusts(const char *alias) const;
 };
 
 // Finds the tables with foreign keys to the table, which is locked. Errors where a table's owner is neither
@@ -65,9 +69,11 @@ struct TrustedTables {
 References find_references(const Statements &on, const TableShape &table, const TrustedTables &trusted,
                            bool lock, bool resolve);
 
-// Errors where a role owns the table, or a partition of it, that is neither the caller, nor the owner of the
-// merged table, nor a superuser, and the caller has not named the table.
-void check_owners(const Statements &on, Oid table, Oid merged, const TrustedTables &trusted);
+// Errors where the table, or a partition of it, is not to be trusted.
+void check_owners(const Statements &on, Oid table, const TrustedTables &trusted);
+
+// Errors where the table has more columns than statements of a merge can name.
+void check_width(const Statements &on, const TableShape &shape);
 
 // Errors unless the relation is a table, and of no catalog.
 void check_is_table(const Statements &on, Oid table);
@@ -76,7 +82,7 @@ void check_is_table(const Statements &on, Oid table);
 // `lock`, locks it against writers first.
 void check_merged_table(const Statements &on, Oid table, const TrustedTables &trusted, bool lock);
 
-// Locks a table against writers.
+// Locks a table against writers. Errors where another one has got its name.
 void lock_against_writers(const Statements &on, Oid table);
 
 }  // namespace simjoin::pg

@@ -20,17 +20,24 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// The operators are those of the index, by which PostgreSQL tells the rows apart, too.
+// The operators are those of the index, by which PostgreSQL tells the rows apart, too. An index of another
+// collation than its column may tell rows apart that statements do not.
 constexpr const char *key_query = R"(
 SELECT i.indkey[k.place], pg_catalog.format('OPERATOR(%%I.%%s)', n.nspname, o.oprname)
 FROM (SELECT i.* FROM pg_catalog.pg_index i
       WHERE i.indrelid = %u AND i.indisunique AND i.indisvalid AND i.indimmediate
             AND i.indpred IS NULL AND i.indexprs IS NULL
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_attribute a, pg_catalog.generate_series(0, i.indnkeyatts - 1) p (place)
-                            WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[p.place] AND NOT a.attnotnull)
+                            WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[p.place]
+                                  AND (NOT a.attnotnull OR a.attcollation <> i.indcollation[p.place]
+                                       AND EXISTS (SELECT FROM pg_catalog.pg_collation l
+                                                   WHERE l.oid = a.attcollation AND NOT l.collisdeterministic)))
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_opclass c, pg_catalog.generate_series(0, i.indnkeyatts - 1) p (place)
                             WHERE c.oid = i.indclass[p.place] AND c.opcmethod <> 403)
-            AND (%d = 0 OR i.indnkeyatts = 1 AND i.indkey[0] = %d)
+            AND (%s IS NULL OR (SELECT pg_catalog.array_agg(a.attname::pg_catalog.text ORDER BY a.attname)
+                                FROM pg_catalog.pg_attribute a, pg_catalog.generate_series(0, i.indnkeyatts - 1) p (place)
+                                WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[p.place])
+                               = (SELECT pg_catalog.array_agg(u.name ORDER BY u.name::pg_catalog.name) FROM pg_catalog.unnest(%s) u (name)))
       ORDER BY i.indisprimary DESC, i.indnkeyatts, i.indexrelid LIMIT 1) i
      CROSS JOIN pg_catalog.generate_series(0, i.indnkeyatts - 1) k (place)
      JOIN pg_catalog.pg_opclass c ON c.oid = i.indclass[k.place]
@@ -62,9 +69,8 @@ const char *collate_clause(Oid collation) {
 void describe_base_type(TableColumn *column) {
   column->base_modifier = column->modifier;
   column->base_type = getBaseTypeAndTypmod(column->type, &column->base_modifier);
-  constexpr bits16 flags = FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY;
-  column->base_name = format_type_extended(column->base_type, column->base_modifier, flags);
-  column->compared_name = format_type_extended(column->base_type, -1, flags);
+  column->base_name = qualified_type(column->base_type, column->base_modifier);
+  column->compared_name = qualified_type(column->base_type);
 }
 
 void describe_columns_of(TupleDesc columns, TableShape *shape) {
@@ -78,8 +84,7 @@ void describe_columns_of(TupleDesc columns, TableShape *shape) {
     column->number = from->attnum;
     column->type = from->atttypid;
     column->modifier = from->atttypmod;
-    column->type_name =
-        format_type_extended(from->atttypid, -1, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
+    column->type_name = qualified_type(from->atttypid);
     describe_base_type(column);
     column->collation = from->attcollation;
     column->collate = collate_clause(from->attcollation);
@@ -119,17 +124,9 @@ JournalColumns journal_columns(const TableShape &shape) {
           psprintf("%srow", prefix), prefix};
 }
 
-void read_key(const Statements &on, const char *id, TableShape *shape) {
-  int number = 0;
-  if (id != nullptr) {
-    const int column = shape->find(id);
-    if (column < 0)
-      ereport(ERROR, (errcode(ERRCODE_UNDEFINED_COLUMN),
-                      errmsg("%s: the table %s has no column \"%s\"", on.function, shape->name, id),
-                      errhint("Name a column of the table as id, or leave it out for the primary key.")));
-    number = shape->columns[column].number;
-  }
-  const TextRows rows = on.read_catalog(psprintf(key_query, shape->oid, number, number));
+void read_key(const Statements &on, const KeyNames &key, TableShape *shape) {
+  const char *names = key.count == 0 ? "CAST(NULL AS pg_catalog.text[])" : text_array(key.count, key.names);
+  const TextRows rows = on.read_catalog(psprintf(key_query, shape->oid, names, names));
   shape->key = static_cast<int *>(palloc0(sizeof(int) * (rows.rows + 1)));
   shape->key_operators = static_cast<const char **>(palloc0(sizeof(char *) * (rows.rows + 1)));
   shape->key_count = rows.rows;
@@ -140,6 +137,10 @@ void read_key(const Statements &on, const char *id, TableShape *shape) {
 }
 
 }  // namespace
+
+const char *qualified_type(Oid type, int32 modifier) {
+  return format_type_extended(type, modifier, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY);
+}
 
 int TableShape::find(const char *its_name) const {
   for (int i = 0; i < column_count; ++i)
@@ -190,18 +191,19 @@ const char *TableShape::shown_key(const char *alias) const {
   return psprintf("CAST(ROW(%s) AS pg_catalog.text)", key_count == 0 ? all(alias) : key_list(alias));
 }
 
-TableShape describe_table(const Statements &on, Oid table, const char *id) {
+TableShape describe_table(const Statements &on, Oid table, const KeyNames &key) {
   TableShape shape = {};
   shape.oid = table;
-  shape.name = relation_name(table);
-  shape.plain_name = quote_identifier(get_rel_name(table));
+  // Its name can change until it is locked.
   Relation relation = try_relation_open(table, AccessShareLock);
-  if (relation == nullptr) raise_altered(on, shape.name);
+  if (relation == nullptr) raise_altered(on, "a table");
+  shape.name = relation_name(table);
+  shape.plain_name = quote_identifier(pstrdup(RelationGetRelationName(relation)));
   shape.partitioned = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
   describe_columns_of(RelationGetDescr(relation), &shape);
   relation_close(relation, NoLock);
   read_expressions(on, &shape);
-  read_key(on, id, &shape);
+  read_key(on, key, &shape);
   shape.journal = journal_columns(shape);
   return shape;
 }

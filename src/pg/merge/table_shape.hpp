@@ -73,9 +73,18 @@ struct TableShape {
   const char *shown_key(const char *alias) const;
 };
 
-// Describes a table, which must be locked. The key is the primary key, or else the first unique index that
-// identifies each row. `id` names the column that is to be the key instead, or is nullptr.
-TableShape describe_table(const Statements &on, Oid table, const char *id = nullptr);
+// The plain names of columns that are to be the key, in any order.
+struct KeyNames {
+  int count = 0;
+  const char *const *names = nullptr;
+};
+
+// Describes a table, and keeps it from being altered until the transaction ends. The key is the primary key,
+// or else the first unique index that identifies each row. With names of columns it is an index of these.
+TableShape describe_table(const Statements &on, Oid table, const KeyNames &key = {});
+
+// Returns the name of a type for statements with any search path.
+const char *qualified_type(Oid type, int32 modifier = -1);
 
 // Returns the place of the column with this number. Errors where the table has none any more.
 int place_of(const Statements &on, const TableShape &shape, int64 number);

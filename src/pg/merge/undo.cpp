@@ -9,7 +9,6 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <cstring>
 
 #include "pg/base/named_arguments.hpp"
 #include "pg/base/relation_names.hpp"
@@ -50,11 +49,8 @@ void check_shape(const Statements &on, const Undone &undone) {
     if (part.find(undone.part->columns[i]) < 4 || now.find(undone.part->columns[i]) < 0)
       raise_shape(on, psprintf("the column %s is missing", quote_identifier(undone.part->columns[i])),
                   now.name);
-  if (undone.part->key_count == 0) return;
-  bool same = undone.part->key_count == now.key_count;
-  for (int i = 0; same && i < now.key_count; ++i)
-    same = std::strcmp(now.columns[now.key[i]].plain_name, undone.part->key[i]) == 0;
-  if (!same) raise_shape(on, "it has another key", now.name);
+  if (undone.part->key_count != now.key_count)
+    raise_shape(on, "its key has no unique index, or may be NULL", now.name);
 }
 
 void check_there(const Statements &on, const JournalPart &part) {
@@ -77,18 +73,16 @@ void lock_tables(const Statements &on, const Journal &journal) {
   for (int i = 0; i < journal.part_count; ++i) lock_against_writers(on, tables[i]);
 }
 
-Undone open_part(const Statements &on, const JournalPart &part, Oid merged, const TrustedTables &trusted) {
+Undone open_part(const Statements &on, const JournalPart &part, const TrustedTables &trusted) {
   check_plain_table(on, part.relation);
-  check_owners(on, part.relation, merged, trusted);
-  // A merge by a column that was named has a key of that column.
-  const char *id = part.merged && part.key_count == 1 ? part.key[0] : nullptr;
+  check_owners(on, part.relation, trusted);
   const TableShape own = describe_table(on, part.oid);
-  Undone undone = {&part, own, describe_table(on, part.relation, id), {}};
+  Undone undone = {&part, own, describe_table(on, part.relation, {part.key_count, part.key}), {}};
   if (part.key_count == 0) undone.shape.key_count = 0;
   undone.marks = {own.columns[0].name, own.columns[1].name, own.columns[2].name, own.columns[3].name,
                   nullptr};
   check_shape(on, undone);
-  check_no_update_actions(on, undone.shape, part.column_count, part.columns);
+  check_no_update_actions(on, undone.shape, part.column_count, part.columns, trusted);
   // A merge writes most rows of a part after it has looked at it, and a dump has no statistics.
   on.run(psprintf("ANALYZE %s", part.name));
   return undone;
@@ -160,6 +154,63 @@ const char *written_rows(const Undone &undone) {
       marks.entry, image(own, "a"), part, marks.action, image(own, "t"), undone.shape.only());
 }
 
+// Returns the start of a query that counts rows by their values as a text, image.
+const char *images(const char *values) {
+  return psprintf("SELECT CAST(ROW(%s) AS pg_catalog.text) AS image, pg_catalog.count(*) AS rows", values);
+}
+
+[[noreturn]] void raise_not_restored(const Statements &on, const Undone &undone, const char *row) {
+  ereport(ERROR, (errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+                  errmsg("%s: the row %s of %s did not get its old values back", on.function, row,
+                         undone.shape.name),
+                  errhint("A trigger has changed it. Disable it for the call.")));
+  pg_unreachable();
+}
+
+// Rows b of the part, as they were, with a, as the merge wrote them.
+const char *changed_pairs(const Undone &undone) {
+  const JournalColumns &marks = undone.marks;
+  return psprintf(
+      "%s b JOIN %s a ON a.%s OPERATOR(pg_catalog.=) b.%s AND a.%s OPERATOR(pg_catalog.=) 'after' AND b.%s "
+      "OPERATOR(pg_catalog.=) 'before'",
+      undone.part->name, undone.part->name, marks.entry, marks.entry, marks.action, marks.action);
+}
+
+// Errors where a row has not the values from before the merge, since a trigger changed them again. Without a
+// key, as many rows as were changed must have them.
+void check_restored(const Statements &on, const Undone &undone) {
+  const char *before = changed_pairs(undone), *old_values = changed(undone, ", ", "b.%s");
+  const char *query =
+      undone.part->key_count > 0
+          ? psprintf(
+                "SELECT pg_catalog.min(%s) FROM %s LEFT JOIN %s t ON %s WHERE "
+                "pg_catalog.num_nulls(t.tableoid) OPERATOR(pg_catalog.>) 0 OR "
+                "pg_catalog.record_image_ne(ROW(%s), ROW(%s))",
+                undone.shape.shown_key("b"), before, undone.shape.only(), undone.shape.same_key("b", "t"),
+                current_values(undone, "t"), old_values)
+          : psprintf(
+                "SELECT pg_catalog.min(o.image) FROM (%s FROM %s GROUP BY 1) o LEFT JOIN (%s FROM %s t "
+                "GROUP BY 1) n ON n.image OPERATOR(pg_catalog.=) o.image WHERE COALESCE(n.rows, 0) "
+                "OPERATOR(pg_catalog.<) o.rows",
+                images(old_values), before, images(current_values(undone, "t")), undone.shape.only());
+  const TextRows other = on.read(query);
+  if (other.at(0, 0) != nullptr) raise_not_restored(on, undone, other.at(0, 0));
+}
+
+// Errors where references lead to the survivor again: a trigger of a table that was restored later wrote
+// them.
+void check_references_stay(const Statements &on, const Undone &undone) {
+  if (undone.part->merged || undone.part->key_count == 0 || undone.part->column_count == 0) return;
+  const char *after = changed(undone, ", ", "a.%s");
+  const TextRows other = on.read(psprintf(
+      "SELECT pg_catalog.min(%s) FROM %s JOIN %s t ON %s WHERE pg_catalog.record_image_eq(ROW(%s), ROW(%s)) "
+      "AND pg_catalog.record_image_ne(ROW(%s), ROW(%s))",
+      undone.shape.shown_key("b"), changed_pairs(undone), undone.shape.only(),
+      undone.shape.same_key("b", "t"), current_values(undone, "t"), after, after,
+      changed(undone, ", ", "b.%s")));
+  if (other.at(0, 0) != nullptr) raise_not_restored(on, undone, other.at(0, 0));
+}
+
 // Gives the rows that the merge has changed their old values back. Returns how many.
 uint64 restore_changed(const Statements &on, const Undone &undone) {
   const char *rows = written_rows(undone);
@@ -168,10 +219,7 @@ uint64 restore_changed(const Statements &on, const Undone &undone) {
   if (missing.rows > 0) raise_changed(on, undone, missing.at(0, 0));
   if (undone.part->column_count == 0) return 0;
   const JournalColumns &marks = undone.marks;
-  const TextRows both = on.read(psprintf(
-      "SELECT pg_catalog.count(*) FROM %s a JOIN %s b ON b.%s OPERATOR(pg_catalog.=) a.%s WHERE a.%s "
-      "OPERATOR(pg_catalog.=) 'after' AND b.%s OPERATOR(pg_catalog.=) 'before'",
-      undone.part->name, undone.part->name, marks.entry, marks.entry, marks.action, marks.action));
+  const TextRows both = on.read(psprintf("SELECT pg_catalog.count(*) FROM %s", changed_pairs(undone)));
   const char *statement = psprintf(
       "UPDATE %s AS t SET %s FROM (%s) w JOIN %s b ON b.%s OPERATOR(pg_catalog.=) w.entry AND b.%s "
       "OPERATOR(pg_catalog.=) 'before' WHERE "
@@ -180,6 +228,7 @@ uint64 restore_changed(const Statements &on, const Undone &undone) {
       marks.action);
   const uint64 written = on.run(statement, {}, Path::callers);
   check_written(on, written, static_cast<uint64>(both.number_at(0, 0)), undone.shape);
+  check_restored(on, undone);
   return written;
 }
 
@@ -224,7 +273,8 @@ uint64 restore_deleted(const Statements &on, const Undone &undone) {
 }
 
 // Undoes a part. Survivors get their values back before rows return that had them, too. References lead to
-// those rows again before rows return that they were in conflict with.
+// those rows again before rows return that they were in conflict with. Triggers of the references may then
+// write to the survivors.
 void undo_part(const Statements &on, const Undone &undone, ResultRows *result) {
   uint64 restored = 0, updated = 0;
   with_hint(ERRCODE_UNIQUE_VIOLATION,
@@ -246,19 +296,23 @@ Datum simjoin_undo_merge(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
   arguments.refuse_null(on.function, {});
-  const TrustedTables trusted = {PointerGetDatum(arguments.array("trusted"))};
+  // The caller has named the journal, and no table.
+  const TrustedTables trusted = {PointerGetDatum(arguments.array("trusted")), InvalidOid};
   const Journal journal = read_journal(on, arguments.oid("journal"), true);
   lock_tables(on, journal);
   // Rows without a key are found by their texts, which must tell floats apart.
   const int level = NewGUCNestLevel();
   set_until_end("extra_float_digits", "1");
   const auto parts = static_cast<Undone *>(palloc0(sizeof(Undone) * (journal.part_count + 1)));
-  for (int i = 0; i < journal.part_count; ++i)
-    parts[i] = open_part(on, journal.parts[i], journal.parts[0].relation, trusted);
+  for (int i = 0; i < journal.part_count; ++i) parts[i] = open_part(on, journal.parts[i], trusted);
   // The survivors and the rows that return come first, then references, those last that the merge redirected
   // first.
   undo_part(on, parts[0], &result);
   for (int i = journal.part_count - 1; i > 0; --i) undo_part(on, parts[i], &result);
+  for (int i = 0; i < journal.part_count; ++i) {
+    check_returned(on, parts[i]);
+    check_references_stay(on, parts[i]);
+  }
   AtEOXact_GUC(true, level);
   on.run(psprintf("UPDATE ONLY %s SET undone_at = pg_catalog.statement_timestamp()", journal.name));
   return 0;
