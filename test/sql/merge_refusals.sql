@@ -52,6 +52,44 @@ CREATE TRIGGER write_tag BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION w
 SELECT * FROM merge_duplicates(:merge);
 TABLE labels;
 ROLLBACK;
+-- The cascade goes on through a generated column, or through a trigger of its table.
+BEGIN;
+CREATE FUNCTION write_tag() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.tag := NEW.firm; RETURN NEW; END';
+CREATE TRIGGER write_tag BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION write_tag();
+CREATE TABLE parcels (tag text REFERENCES orders (tag) ON UPDATE CASCADE, code text GENERATED ALWAYS AS (upper(tag)) STORED UNIQUE);
+CREATE TABLE labels (code text REFERENCES parcels (code) ON UPDATE SET NULL);
+SAVEPOINT s;
+SELECT * FROM merge_duplicates(:merge);
+ROLLBACK TO s;
+ALTER TABLE parcels ALTER code DROP EXPRESSION;
+SAVEPOINT s;
+SELECT count(*) FROM merge_duplicates(:merge);
+ROLLBACK TO s;
+CREATE FUNCTION write_code() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.code := NEW.tag; RETURN NEW; END';
+CREATE TRIGGER write_code BEFORE UPDATE ON parcels FOR EACH ROW EXECUTE FUNCTION write_code();
+SELECT * FROM merge_duplicates(:merge);
+ROLLBACK;
+
+-- A foreign key that has a column twice cannot follow a survivor with two values.
+BEGIN;
+CREATE TABLE points (id int PRIMARY KEY, x int, y int, UNIQUE (x, y));
+INSERT INTO points VALUES (1, 1, 1), (2, 2, 3), (3, 2, 2);
+CREATE TABLE marks (at int, FOREIGN KEY (at, at) REFERENCES points (x, y));
+INSERT INTO marks VALUES (1);
+SAVEPOINT s;
+SELECT * FROM merge_duplicates('VALUES (1, 2)', 'points');
+ROLLBACK TO s;
+SELECT count(*) FROM merge_duplicates('VALUES (1, 3)', 'points');
+TABLE marks;
+ROLLBACK;
+
+-- A publication of all tables.
+BEGIN;
+SET LOCAL client_min_messages = error;
+CREATE PUBLICATION regress_merged FOR ALL TABLES;
+SELECT count(*) FROM merge_duplicates(:merge, journal => 'j');
+SELECT count(*) FROM undo_merge('j');
+ROLLBACK;
 
 -- A trigger on one referencing table changes what another one references: its rows follow nevertheless.
 BEGIN;

@@ -169,6 +169,8 @@ JournalPart *add_part(const Statements &on, Journal *journal, const TableShape &
                "CAST(NULL AS tid) AS %s, %s FROM %s t WITH NO DATA",
                marks.entry, marks.action, marks.table, marks.row, columns, shape.only()),
       "part of a journal of a merge of simjoin");
+  // A publication of all tables may have it, and it has no key.
+  on.run(psprintf("ALTER TABLE %s REPLICA IDENTITY FULL", part->name));
   return part;
 }
 

@@ -209,6 +209,16 @@ void return_counts(const Statements &on, const Journal &journal, ResultRows *res
                  Int64GetDatum(rows.number_at(i, 2)), ObjectIdGetDatum(journal.oid)});
 }
 
+// Errors unless all tables still have the names that statements had.
+void check_names(const MergeCall &call, const Journal &journal) {
+  check_name(call.on, call.table.oid, call.table.name);
+  for (int i = 0; i < call.references.count; ++i)
+    check_name(call.on, call.references.tables[i].shape.oid, call.references.tables[i].shape.name);
+  check_name(call.on, journal.oid, journal.name);
+  for (int i = 0; i < journal.part_count; ++i)
+    check_name(call.on, journal.parts[i].oid, journal.parts[i].name);
+}
+
 }  // namespace
 
 extern "C" {
@@ -230,6 +240,7 @@ Datum simjoin_merge_duplicates(PG_FUNCTION_ARGS) {
   const uint64 deleted = delete_duplicates(call, *part);
   const uint64 updated = update_survivors(call, *part);
   note_part(on, journal, *part, deleted, updated);
+  check_names(call, journal);
   return_counts(on, journal, &result);
   return 0;
 }

@@ -55,8 +55,17 @@ WHERE c.contype = 'f' AND (c.confrelid = %u OR c.confrelid IN (SELECT relid FROM
               AND (c.confupdtype IN ('n', 'd')
                    OR c.confupdtype = 'c'
                       AND (%s OR EXISTS (SELECT FROM pg_catalog.pg_constraint n
-                                         WHERE n.contype = 'f' AND n.confrelid = c.conrelid AND n.confupdtype IN ('c', 'n', 'd')
-                                               AND n.confkey && c.conkey)))
+                                         WHERE n.contype = 'f' AND n.confupdtype IN ('c', 'n', 'd')
+                                               AND (n.confrelid = c.conrelid
+                                                    OR n.confrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(c.conrelid)))
+                                               AND (n.confkey && c.conkey
+                                                    OR EXISTS (SELECT FROM pg_catalog.pg_attribute a
+                                                               WHERE a.attrelid = n.confrelid AND a.attnum = ANY (n.confkey)
+                                                                     AND a.attgenerated <> '')
+                                                    OR n.confupdtype IN ('n', 'd')
+                                                       AND EXISTS (SELECT FROM pg_catalog.pg_trigger t
+                                                                   WHERE t.tgrelid = n.confrelid AND NOT t.tgisinternal AND t.tgenabled <> 'D'
+                                                                         AND (t.tgtype::pg_catalog.int4 & 19) = 19)))))
            OR %s AND c.confdeltype IN ('c', 'n', 'd')
            AND EXISTS (SELECT FROM pg_catalog.pg_partitioned_table p
                        WHERE (p.partrelid = %u OR p.partrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u)))

@@ -4,6 +4,8 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include <algorithm>
+
 namespace simjoin::pg {
 namespace {
 
@@ -147,6 +149,7 @@ bool can_mislead(const GroupRows &groups, const ReferencingTable &referencing, c
   for (int i = 0; i < its.column_count; ++i) {
     const TableColumn &from = referencing.shape.columns[its.from[i]], &to = groups.table->columns[its.to[i]];
     if (from.base_type != to.base_type || from.base_modifier != to.base_modifier) return true;
+    if (std::find(its.from, its.from + i, its.from[i]) != its.from + i) return true;  // it has one value
   }
   return false;
 }

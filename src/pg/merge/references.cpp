@@ -8,6 +8,7 @@ extern "C" {
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 }
@@ -212,6 +213,13 @@ void check_partitions(const Statements &on, Oid table) {
                   errhint("Let it reference the partitioned table.")));
 }
 
+[[noreturn]] void raise_renamed(const Statements &on, const char *name) {
+  ereport(ERROR,
+          (errcode(ERRCODE_OBJECT_IN_USE), errmsg("%s: %s has been renamed meanwhile", on.function, name),
+           errhint("Call the function again.")));
+  pg_unreachable();
+}
+
 }  // namespace
 
 bool ReferencingTable::redirects(int column) const {
@@ -237,10 +245,12 @@ void lock_against_writers(const Statements &on, Oid table) {
   Relation relation = try_relation_open(table, AccessShareLock);
   const bool locked = relation != nullptr && CheckRelationLockedByMe(relation, ShareRowExclusiveLock, true);
   if (relation != nullptr) relation_close(relation, NoLock);
-  if (locked) return;
-  ereport(ERROR,
-          (errcode(ERRCODE_OBJECT_IN_USE), errmsg("%s: %s has been renamed meanwhile", on.function, name),
-           errhint("Call the function again.")));
+  if (!locked) raise_renamed(on, name);
+}
+
+void check_name(const Statements &on, Oid table, const char *name) {
+  AcceptInvalidationMessages();
+  if (strcmp(relation_name(table), name) != 0) raise_renamed(on, name);
 }
 
 void check_owners(const Statements &on, Oid table, const TrustedTables &trusted) {

@@ -85,4 +85,8 @@ void check_merged_table(const Statements &on, Oid table, const TrustedTables &tr
 // Locks a table against writers. Errors where another one has got its name.
 void lock_against_writers(const Statements &on, Oid table);
 
+// Errors unless the table still has the name that the statements of the call had: its schema may have got
+// another one, which no lock prevents.
+void check_name(const Statements &on, Oid table, const char *name);
+
 }  // namespace simjoin::pg

@@ -312,7 +312,10 @@ Datum simjoin_undo_merge(PG_FUNCTION_ARGS) {
   for (int i = 0; i < journal.part_count; ++i) {
     check_returned(on, parts[i]);
     check_references_stay(on, parts[i]);
+    check_name(on, parts[i].shape.oid, parts[i].shape.name);
+    check_name(on, journal.parts[i].oid, journal.parts[i].name);
   }
+  check_name(on, journal.oid, journal.name);
   AtEOXact_GUC(true, level);
   on.run(psprintf("UPDATE ONLY %s SET undone_at = pg_catalog.statement_timestamp()", journal.name));
   return 0;
