@@ -155,8 +155,8 @@ void raise_repeated_id(int64 id, const char *function) {
 QueryRows read_rows(const char *query, const RowTarget &target) {
   RowKeys *keys = create_row_keys(target.key, target.numbers, target.function, target.context);
   TargetReader reader = {target, {GrowingArray<int64>(target.context), TokenType::int4, keys}};
-  // A sample of rows without numbers of their own depends on their order.
-  if (target.in_order || (target.sample != nullptr && !are_integers(keys)))
+  // A sample of rows without numbers of their own depends on their order. Keys are compared while rows come.
+  if (target.in_order || (!are_integers(keys) && (target.sample != nullptr || !are_parallel_safe(keys))))
     read_watched_query(query, &reader, target.function, target.engine);
   else
     read_blocks_of_query(query, &reader, target.function, target.engine, target.tokenizer);

@@ -20,7 +20,9 @@ namespace {
 constexpr double operators_per_text = 1000;
 
 create_upper_paths_hook_type next_paths_hook = nullptr;
-const BlockQuery *planned_query = nullptr;
+planner_hook_type next_planner_hook = nullptr;
+const BlockQuery *next_query = nullptr;     // that is planned for blocks
+const BlockQuery *planned_query = nullptr;  // the one of the planner that runs
 
 // ---- Plan ----
 
@@ -58,6 +60,23 @@ void add_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, Re
     add_block_path(root, input, output);
 }
 
+// Plans a statement. Those that functions run while it is planned are others.
+PlannedStmt *plan_one(Query *query, const char *text, int options, ParamListInfo parameters) {
+  const BlockQuery *before = planned_query;
+  PlannedStmt *volatile statement = nullptr;
+  planned_query = next_query;
+  next_query = nullptr;
+  PG_TRY();
+  {
+    statement = next_planner_hook != nullptr ? next_planner_hook(query, text, options, parameters)
+                                             : standard_planner(query, text, options, parameters);
+  }
+  PG_FINALLY();
+  { planned_query = before; }
+  PG_END_TRY();
+  return statement;
+}
+
 // ---- Execution ----
 
 bool is_column_below(const TargetEntry *entry) {
@@ -89,8 +108,8 @@ void find_arrays(QueryBlocks *blocks) {
 }  // namespace
 
 const BlockQuery *plan_for_blocks(const BlockQuery *query) {
-  const BlockQuery *before = planned_query;
-  planned_query = query;
+  const BlockQuery *before = next_query;
+  next_query = query;
   return before;
 }
 
@@ -139,6 +158,8 @@ bool next_row_of_block(QueryBlocks *blocks) {
 void install_block_paths() {
   next_paths_hook = create_upper_paths_hook;
   create_upper_paths_hook = add_paths;
+  next_planner_hook = planner_hook;
+  planner_hook = plan_one;
 }
 
 }  // namespace simjoin::pg

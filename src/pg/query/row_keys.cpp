@@ -3,6 +3,7 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "catalog/pg_operator_d.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "parser/parse_coerce.h"
@@ -161,6 +162,11 @@ RowKeys *create_keys_like(const RowKeys &keys, KeyNumbers numbers, MemoryContext
   RowKeys *result = create_row_keys(keys.argument, numbers, keys.function, context);
   begin_keys(result, keys.collation);
   return result;
+}
+
+bool are_parallel_safe(const RowKeys *keys) {
+  return are_integers(keys) || !OidIsValid(keys->type->cmp_proc) ||
+         func_parallel(keys->type->cmp_proc) == PROPARALLEL_SAFE;
 }
 
 bool are_integers(const RowKeys *keys) {

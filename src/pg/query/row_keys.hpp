@@ -49,6 +49,9 @@ RowKeys *create_keys_like(const RowKeys &keys, KeyNumbers numbers, MemoryContext
 // Returns whether keys are integers, which are their own numbers and are not added.
 bool are_integers(const RowKeys *keys);
 
+// Returns whether keys can be compared while parallel workers run.
+bool are_parallel_safe(const RowKeys *keys);
+
 // Returns what a computation's memory limit leaves beside the keys, in bytes.
 size_t memory_beside(const RowKeys *keys, size_t limit);
 
