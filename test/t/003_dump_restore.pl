@@ -55,14 +55,14 @@ $node->safe_psql(
 	CREATE TABLE queries (id int, q similarity_query);
 	INSERT INTO queries VALUES (1, similarity_query('{1,-2}'::int[], 0.1)), (2, similarity_query('{}'::bigint[], 1, 'jaccard_distance')),
 		(3, similarity_query('{"a b","\u00e9"}'::text[], 3, 'overlap')), (4, NULL),
-		(5, similarity_query('{7}'::int[], 0.5, 'overlap_coefficient'));
+		(5, similarity_query('{7}'::int[], 0.5, 'overlap_coefficient')), (6, similarity_query('{7}'::int[], 0.5, 'containment'));
 	COPY queries TO '$folder/queries' (FORMAT binary);
 	CREATE TABLE copied_queries (LIKE queries);
 	COPY copied_queries FROM '$folder/queries' (FORMAT binary);
 	CREATE TABLE received (q similarity_query)});
-is( $node->safe_psql('postgres', 'SELECT count(*) FROM queries JOIN copied_queries c USING (id) WHERE queries.q::text IS NOT DISTINCT FROM c.q::text'), 5,
+is( $node->safe_psql('postgres', 'SELECT count(*) FROM queries JOIN copied_queries c USING (id) WHERE queries.q::text IS NOT DISTINCT FROM c.q::text'), 6,
 	'binary copies of queries are equal');
-for my $byte ([ 0, 2 ], [ 1, 5 ], [ 2, 1 ], [ 2, 2 ], [ 3, 0 ], [ 3, 3 ], [ 15, 3 ])
+for my $byte ([ 0, 2 ], [ 1, 6 ], [ 2, 1 ], [ 2, 2 ], [ 3, 0 ], [ 3, 3 ], [ 15, 3 ])
 {
 	$node->safe_psql('postgres', "COPY (SELECT set_byte(similarity_query_send(similarity_query('{1,2}'::bigint[], 0.5, 'cosine')), $byte->[0], $byte->[1]))
 		TO '$folder/query' (FORMAT binary)");
