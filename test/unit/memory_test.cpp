@@ -263,7 +263,7 @@ TEST_P(TenthTest, PartsAreFewAndTheLimitHolds) {
       EXPECT_EQ(difference(expected, run(spec, input, &stats)), "");
       EXPECT_LE(stats.memory_peak, spec.memory_limit);
       EXPECT_GT(stats.partitions, 1u);
-      EXPECT_LE(stats.partitions, 5 * part);
+      EXPECT_LE(stats.partitions, 11 * part / 2);
       EXPECT_LE(stats.spilled_bytes, 3 * data);
     }
   }
