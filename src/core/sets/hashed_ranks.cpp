@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <utility>
 
 #include "core/base/mix.hpp"
@@ -37,7 +38,7 @@ class HashedRanks {
 
  private:
   using Entry = typename CountTable<Number, sides>::Entry;
-  static constexpr size_t ids_per_number = sizeof(Number) / sizeof(uint32_t);
+  static constexpr size_t ids_per_number = std::numeric_limits<Number>::digits / 32;
 
   template <typename Visit>
   void visit_own(uint32_t part, Visit &&visit);

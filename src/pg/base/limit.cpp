@@ -1,5 +1,7 @@
 #include "pg/base/limit.hpp"
 
+#include <initializer_list>
+
 namespace simjoin::pg {
 
 int rows_asked_for(PlannerInfo *root, Relids relids, int sort_keys) {

@@ -174,7 +174,7 @@ Profile start_profile(const ProfileCall &call) {
   profile.shown = static_cast<Shown *>(MemoryContextAllocZero(join->context, call.levels * sizeof(Shown)));
   for (size_t i = 0; i < call.levels; ++i)
     profile.shown[i] = {room_for<Example>(call.examples, join->context),
-                        room_for<DrawnPair>(2 * call.examples, join->context),
+                        room_for<DrawnPair>(size_t{2} * call.examples, join->context),
                         room_for<EqualGroup>(most_groups, join->context)};
   profile.seed = mix_bits(call.seed);
   return profile;

@@ -12,6 +12,7 @@ extern "C" {
 #include <memory>
 
 #include "core/base/memory_shares.hpp"
+#include "pg/base/arguments.hpp"
 #include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
