@@ -1,6 +1,7 @@
 #include "pg/join/plan/input_paths.hpp"
 
 extern "C" {
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
