@@ -41,17 +41,18 @@ void check_written_columns(const MergeCall &call, const TrustedTables &trusted) 
 
 // A foreign key, to the table or a partition, that acts on an UPDATE of the columns: directly, through a
 // generated column, or since rows move to another partition. A trigger may also write to other columns. Then
-// a cascade to a table that is trusted, and from there to no other one, can be undone.
+// a cascade to a table that is trusted, and from there to no other one, can be undone. `changing` has the
+// tables with such a trigger.
 constexpr const char *update_actions_query = R"(
+WITH changing AS (SELECT t.tgrelid AS relation FROM pg_catalog.pg_trigger t
+                  WHERE NOT t.tgisinternal AND t.tgenabled <> 'D' AND (t.tgtype::pg_catalog.int4 & 19) = 19)
 SELECT c.conrelid, c.conname FROM pg_catalog.pg_constraint c JOIN pg_catalog.pg_class r ON r.oid = c.conrelid
 WHERE c.contype = 'f' AND (c.confrelid = %u OR c.confrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u)))
       AND (c.confupdtype IN ('c', 'n', 'd')
            AND EXISTS (SELECT FROM pg_catalog.pg_attribute a
                        WHERE a.attrelid = c.confrelid AND a.attnum = ANY (c.confkey)
                              AND (a.attgenerated <> '' OR a.attname = ANY (%s)))
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger t
-                      WHERE t.tgrelid = c.confrelid AND NOT t.tgisinternal AND t.tgenabled <> 'D'
-                            AND (t.tgtype::pg_catalog.int4 & 19) = 19)
+           OR c.confrelid IN (SELECT relation FROM changing)
               AND (c.confupdtype IN ('n', 'd')
                    OR c.confupdtype = 'c'
                       AND (%s OR EXISTS (SELECT FROM pg_catalog.pg_constraint n
@@ -63,9 +64,7 @@ WHERE c.contype = 'f' AND (c.confrelid = %u OR c.confrelid IN (SELECT relid FROM
                                                                WHERE a.attrelid = n.confrelid AND a.attnum = ANY (n.confkey)
                                                                      AND a.attgenerated <> '')
                                                     OR n.confupdtype IN ('n', 'd')
-                                                       AND EXISTS (SELECT FROM pg_catalog.pg_trigger t
-                                                                   WHERE t.tgrelid = n.confrelid AND NOT t.tgisinternal AND t.tgenabled <> 'D'
-                                                                         AND (t.tgtype::pg_catalog.int4 & 19) = 19)))))
+                                                       AND n.confrelid IN (SELECT relation FROM changing)))))
            OR %s AND c.confdeltype IN ('c', 'n', 'd')
            AND EXISTS (SELECT FROM pg_catalog.pg_partitioned_table p
                        WHERE (p.partrelid = %u OR p.partrelid IN (SELECT relid FROM pg_catalog.pg_partition_tree(%u)))
