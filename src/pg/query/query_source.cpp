@@ -81,7 +81,6 @@ void start_executor(QueryDesc *query, int flags) {
   QueryReceiver *receiver = receiver_in(query);
   bool packed = false;
   if (receiver != nullptr) {
-    plan_for_blocks(nullptr);
     if (receiver->watched != nullptr) expect_rows(receiver->watched, query->plannedstmt->planTree->plan_rows);
     packed =
         receiver->takes_blocks && !receiver->started && pack_plan(query, receiver->how, &receiver->blocks);
@@ -96,11 +95,11 @@ void start_executor(QueryDesc *query, int flags) {
 // Calls body(), which plans and executes the receiver's query.
 template <class Body>
 void plan_for_receiver(const QueryReceiver &receiver, Body &&body) {
-  const BlockQuery *before = plan_for_blocks(receiver.takes_blocks ? &receiver.how : nullptr);
+  plan_for_blocks(receiver.takes_blocks ? &receiver.how : nullptr);
   PG_TRY();
   body();
   PG_FINALLY();
-  plan_for_blocks(before);
+  plan_for_blocks(nullptr);  // an error may have come before the planner
   PG_END_TRY();
 }
 

@@ -62,15 +62,14 @@ void add_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, Re
 
 // Plans a statement. Those that functions run while it is planned are others.
 PlannedStmt *plan_one(Query *query, const char *text, int options, ParamListInfo parameters) {
+  const planner_hook_type plan = next_planner_hook != nullptr ? next_planner_hook : standard_planner;
+  if (next_query == nullptr && planned_query == nullptr) return plan(query, text, options, parameters);
   const BlockQuery *before = planned_query;
   PlannedStmt *volatile statement = nullptr;
   planned_query = next_query;
   next_query = nullptr;
   PG_TRY();
-  {
-    statement = next_planner_hook != nullptr ? next_planner_hook(query, text, options, parameters)
-                                             : standard_planner(query, text, options, parameters);
-  }
+  { statement = plan(query, text, options, parameters); }
   PG_FINALLY();
   { planned_query = before; }
   PG_END_TRY();
@@ -107,10 +106,8 @@ void find_arrays(QueryBlocks *blocks) {
 
 }  // namespace
 
-const BlockQuery *plan_for_blocks(const BlockQuery *query) {
-  const BlockQuery *before = next_query;
+void plan_for_blocks(const BlockQuery *query) {
   next_query = query;
-  return before;
 }
 
 bool pack_plan(QueryDesc *query, const BlockQuery &how, QueryBlocks *blocks) {

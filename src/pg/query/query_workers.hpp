@@ -28,8 +28,8 @@ struct BlockQuery {
   const char *tokenizer;
 };
 
-// Plans the next query for blocks, or none if `query` is NULL. Returns what was here before.
-const BlockQuery *plan_for_blocks(const BlockQuery *query);
+// Has the planner plan the next statement for blocks, or none if `query` is NULL.
+void plan_for_blocks(const BlockQuery *query);
 
 // Puts RowBlocks into the plan of a query that is about to start, where a Gather returns its rows as they
 // are. Returns whether it does.
