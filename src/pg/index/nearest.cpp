@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
 #include "pg/base/limit.hpp"
+#include "pg/base/scan_nodes.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/join/clause/facts.hpp"
 #include "pg/join/clause/match.hpp"
@@ -133,18 +134,12 @@ void offer_nearest(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column) 
   nearest->steps = steps;
   nearest->most_rows = rows_asked_for(root, rel->relids, 1);
   CustomPath *custom = &nearest->custom;
-  custom->path.type = T_CustomPath;
-  custom->path.pathtype = T_CustomScan;
-  custom->path.parent = rel;
-  custom->path.pathtarget = rel->reltarget;
-  custom->path.pathkeys = order;
+  begin_path(custom, rel, order, &path_methods);
   custom->path.rows = rel->rows;
   // The first rows are expected to be found by the index.
   custom->path.startup_cost = sorted_search->total_cost;
   custom->path.total_cost = custom->path.startup_cost + sorted_all->total_cost;
   custom->custom_paths = list_make2(sorted_search, sorted_all);
-  custom->flags = compat::custom_path_projects;
-  custom->methods = &path_methods;
   add_path(rel, &custom->path);
 }
 

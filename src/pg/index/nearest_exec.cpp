@@ -130,19 +130,12 @@ void explain_nearest(CustomScanState *node, List *, ExplainState *es) {
   ExplainPropertyBool("All Rows Read", state->read_all, es);
 }
 
-const CustomExecMethods exec_methods = {.CustomName = nearest_sets_name,
-                                        .BeginCustomScan = begin_nearest,
-                                        .ExecCustomScan = exec_nearest,
-                                        .EndCustomScan = end_nearest,
-                                        .ReScanCustomScan = rescan_nearest,
-                                        .MarkPosCustomScan = nullptr,
-                                        .RestrPosCustomScan = nullptr,
-                                        .EstimateDSMCustomScan = nullptr,
-                                        .InitializeDSMCustomScan = nullptr,
-                                        .ReInitializeDSMCustomScan = nullptr,
-                                        .InitializeWorkerCustomScan = nullptr,
-                                        .ShutdownCustomScan = nullptr,
-                                        .ExplainCustomScan = explain_nearest};
+const CustomExecMethods exec_methods = exec_methods_of({.name = nearest_sets_name,
+                                                        .begin = begin_nearest,
+                                                        .exec = exec_nearest,
+                                                        .end = end_nearest,
+                                                        .rescan = rescan_nearest,
+                                                        .explain = explain_nearest});
 
 }  // namespace
 

@@ -256,19 +256,12 @@ void explain_nearest_rows(CustomScanState *node, List *, ExplainState *es) {
   ExplainPropertyUInteger("Index Memory", "kB", (state->memory + 1023) / 1024, es);
 }
 
-const CustomExecMethods nearest_rows_exec_methods = {.CustomName = nearest_rows_name,
-                                                     .BeginCustomScan = begin_nearest_rows,
-                                                     .ExecCustomScan = exec_nearest_rows,
-                                                     .EndCustomScan = end_nearest_rows,
-                                                     .ReScanCustomScan = rescan_nearest_rows,
-                                                     .MarkPosCustomScan = nullptr,
-                                                     .RestrPosCustomScan = nullptr,
-                                                     .EstimateDSMCustomScan = nullptr,
-                                                     .InitializeDSMCustomScan = nullptr,
-                                                     .ReInitializeDSMCustomScan = nullptr,
-                                                     .InitializeWorkerCustomScan = nullptr,
-                                                     .ShutdownCustomScan = nullptr,
-                                                     .ExplainCustomScan = explain_nearest_rows};
+const CustomExecMethods nearest_rows_exec_methods = exec_methods_of({.name = nearest_rows_name,
+                                                                     .begin = begin_nearest_rows,
+                                                                     .exec = exec_nearest_rows,
+                                                                     .end = end_nearest_rows,
+                                                                     .rescan = rescan_nearest_rows,
+                                                                     .explain = explain_nearest_rows});
 
 }  // namespace
 

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
 #include "pg/base/computation_memory.hpp"
+#include "pg/base/scan_nodes.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/edits.hpp"
 #include "pg/join/estimate/set_statistics.hpp"
@@ -215,13 +216,8 @@ void add_rows_path(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &sp
   nearest->bound = bound;
   nearest->keys = find_key_expressions(root, rel, split.on_outer);
   CustomPath *custom = &nearest->custom;
-  custom->path.type = T_CustomPath;
-  custom->path.pathtype = T_CustomScan;
-  custom->path.parent = rel;
-  custom->path.pathtarget = rel->reltarget;
-  custom->path.pathkeys = pathkeys;
-  custom->flags = compat::custom_path_projects;
-  custom->methods = nearest->ordered() ? &nearest_rows_path_methods : &similar_rows_path_methods;
+  begin_path(custom, rel, pathkeys,
+             nearest->ordered() ? &nearest_rows_path_methods : &similar_rows_path_methods);
   choose_rows(root, rel, split, nearest);
   if (cost_nearest_rows(root, rel, split.on_outer, nearest)) add_path(rel, &custom->path);
 }

@@ -153,19 +153,11 @@ void rescan_blocks(CustomScanState *node) {
   if (rows->chgParam == nullptr) ExecReScan(rows);
 }
 
-const CustomExecMethods block_exec_methods = {.CustomName = block_node_name,
-                                              .BeginCustomScan = begin_blocks,
-                                              .ExecCustomScan = exec_blocks,
-                                              .EndCustomScan = end_inputs,
-                                              .ReScanCustomScan = rescan_blocks,
-                                              .MarkPosCustomScan = nullptr,
-                                              .RestrPosCustomScan = nullptr,
-                                              .EstimateDSMCustomScan = nullptr,
-                                              .InitializeDSMCustomScan = nullptr,
-                                              .ReInitializeDSMCustomScan = nullptr,
-                                              .InitializeWorkerCustomScan = nullptr,
-                                              .ShutdownCustomScan = nullptr,
-                                              .ExplainCustomScan = nullptr};
+const CustomExecMethods block_exec_methods = exec_methods_of({.name = block_node_name,
+                                                              .begin = begin_blocks,
+                                                              .exec = exec_blocks,
+                                                              .end = end_inputs,
+                                                              .rescan = rescan_blocks});
 
 Node *create_block_state(CustomScan *) {
   return make_node_state<BlockState>(&block_exec_methods);

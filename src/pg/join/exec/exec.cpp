@@ -259,19 +259,12 @@ void end_join(CustomScanState *node) {
   end_inputs(node);
 }
 
-const CustomExecMethods exec_methods = {.CustomName = join_node_name,
-                                        .BeginCustomScan = begin_join,
-                                        .ExecCustomScan = exec_join,
-                                        .EndCustomScan = end_join,
-                                        .ReScanCustomScan = rescan_join,
-                                        .MarkPosCustomScan = nullptr,
-                                        .RestrPosCustomScan = nullptr,
-                                        .EstimateDSMCustomScan = nullptr,
-                                        .InitializeDSMCustomScan = nullptr,
-                                        .ReInitializeDSMCustomScan = nullptr,
-                                        .InitializeWorkerCustomScan = nullptr,
-                                        .ShutdownCustomScan = nullptr,
-                                        .ExplainCustomScan = explain_join};
+const CustomExecMethods exec_methods = exec_methods_of({.name = join_node_name,
+                                                        .begin = begin_join,
+                                                        .exec = exec_join,
+                                                        .end = end_join,
+                                                        .rescan = rescan_join,
+                                                        .explain = explain_join});
 
 }  // namespace
 

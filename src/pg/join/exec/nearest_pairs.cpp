@@ -176,19 +176,12 @@ void explain_nearest_pairs(CustomScanState *node, List *, ExplainState *es) {
   ExplainPropertyBool("All Pairs Compared", state->all_pairs, es);
 }
 
-const CustomExecMethods nearest_pairs_exec_methods = {.CustomName = nearest_pairs_name,
-                                                      .BeginCustomScan = begin_nearest_pairs,
-                                                      .ExecCustomScan = exec_nearest_pairs,
-                                                      .EndCustomScan = end_nearest_pairs,
-                                                      .ReScanCustomScan = rescan_nearest_pairs,
-                                                      .MarkPosCustomScan = nullptr,
-                                                      .RestrPosCustomScan = nullptr,
-                                                      .EstimateDSMCustomScan = nullptr,
-                                                      .InitializeDSMCustomScan = nullptr,
-                                                      .ReInitializeDSMCustomScan = nullptr,
-                                                      .InitializeWorkerCustomScan = nullptr,
-                                                      .ShutdownCustomScan = nullptr,
-                                                      .ExplainCustomScan = explain_nearest_pairs};
+const CustomExecMethods nearest_pairs_exec_methods = exec_methods_of({.name = nearest_pairs_name,
+                                                                      .begin = begin_nearest_pairs,
+                                                                      .exec = exec_nearest_pairs,
+                                                                      .end = end_nearest_pairs,
+                                                                      .rescan = rescan_nearest_pairs,
+                                                                      .explain = explain_nearest_pairs});
 
 }  // namespace
 

@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
 #include "pg/base/limit.hpp"
+#include "pg/base/scan_nodes.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/facts.hpp"
 #include "pg/join/clause/match.hpp"
@@ -221,19 +222,13 @@ void add_pairs_path(PlannerInfo *root, RelOptInfo *joinrel, Path *search, Path *
   auto *sorted_all =
       reinterpret_cast<Path *>(create_sort_path(root, joinrel, all, pathkeys, root->limit_tuples));
   CustomPath *custom = &pairs->custom;
-  custom->path.type = T_CustomPath;
-  custom->path.pathtype = T_CustomScan;
-  custom->path.parent = joinrel;
-  custom->path.pathtarget = joinrel->reltarget;
-  custom->path.pathkeys = pathkeys;
+  begin_path(custom, joinrel, pathkeys, &nearest_pairs_path_methods);
   custom->path.rows = joinrel->rows;
   // The first pairs are expected to be found by searches.
   custom->path.startup_cost = cost_of_earlier_steps * sorted_search->total_cost;
   custom->path.total_cost = custom->path.startup_cost + sorted_all->total_cost;
   custom->custom_paths = list_make2(sorted_search, sorted_all);
   if (pairs->plan.first_step == 0) custom->custom_paths = lappend(custom->custom_paths, search);
-  custom->flags = compat::custom_path_projects;
-  custom->methods = &nearest_pairs_path_methods;
   add_path(joinrel, &custom->path);
 }
 

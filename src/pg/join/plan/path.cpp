@@ -20,6 +20,7 @@ PG_FUNCTION_INFO_V1(simjoin_edit_distance_support);
 
 #include "pg/base/compat.hpp"
 #include "pg/base/explain_notes.hpp"
+#include "pg/base/scan_nodes.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/disjunction.hpp"
 #include "pg/join/clause/facts.hpp"
@@ -167,14 +168,9 @@ JoinPath *make_join(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, R
   if (!choose_inputs(root, outer, inner, join)) return nullptr;
 
   CustomPath *custom = &join->custom;
-  custom->path.type = T_CustomPath;
-  custom->path.pathtype = T_CustomScan;
-  custom->path.parent = joinrel;
-  custom->path.pathtarget = joinrel->reltarget;
+  begin_path(custom, joinrel, NIL, &path_methods);
   custom->path.parallel_safe = parallel_safe(joinrel, custom->custom_paths);
   custom->path.rows = rows;
-  custom->methods = &path_methods;
-  custom->flags = compat::custom_path_projects;
   compat::set_custom_restrictinfo(custom, restrictlist);
   cost_join(root, outer, inner, join, sjinfo);
   return join;
