@@ -64,6 +64,22 @@ Node *make_node_state(const CustomExecMethods *methods) {
   return reinterpret_cast<Node *>(state);
 }
 
+// Begins the inputs of a node.
+inline void begin_inputs(CustomScanState *node, EState *estate, int eflags) {
+  ListCell *cell;
+  foreach (cell, castNode(CustomScan, node->ss.ps.plan)->custom_plans)
+    node->custom_ps =
+        lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
+}
+
+// Tells the inputs of a node that is scanned again which parameters have changed.
+inline void pass_changed_parameters(CustomScanState *node) {
+  if (node->ss.ps.chgParam == nullptr) return;
+  ListCell *cell;
+  foreach (cell, node->custom_ps)
+    UpdateChangedParamSet(static_cast<PlanState *>(lfirst(cell)), node->ss.ps.chgParam);
+}
+
 // Ends the inputs of a node.
 inline void end_inputs(CustomScanState *node) {
   ListCell *cell;

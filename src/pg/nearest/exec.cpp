@@ -46,10 +46,7 @@ void begin_nearest_rows(CustomScanState *node, EState *estate, int eflags) {
   auto *plan = castNode(CustomScan, node->ss.ps.plan);
   state->facts = read_nearest_rows(plan);
   eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
-  ListCell *cell;
-  foreach (cell, plan->custom_plans)
-    node->custom_ps =
-        lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
+  begin_inputs(node, estate, eflags);
   state->probe = ExecInitExpr(nearest_rows_expr(plan, NearestRowsExpr::probe), &node->ss.ps);
   state->set = ExecInitExpr(nearest_rows_expr(plan, NearestRowsExpr::set), &node->ss.ps);
   Expr *bound = nearest_rows_expr(plan, NearestRowsExpr::bound);
@@ -226,10 +223,7 @@ void rescan_nearest_rows(CustomScanState *node) {
   NearestRowsState *state = nearest_rows_state(node);
   ExecClearTuple(node->ss.ss_ScanTupleSlot);
   state->phase = NearestPhase::begin;
-  ListCell *cell;
-  foreach (cell, node->custom_ps)
-    if (node->ss.ps.chgParam != nullptr)
-      UpdateChangedParamSet(static_cast<PlanState *>(lfirst(cell)), node->ss.ps.chgParam);
+  pass_changed_parameters(node);
   PlanState *input = nearest_input(state);
   if (input->chgParam == nullptr || !state->rows.read) return;
   forget_rows(state);

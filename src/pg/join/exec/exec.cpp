@@ -54,10 +54,7 @@ void begin_join(CustomScanState *node, EState *estate, int eflags) {
   auto *plan = castNode(CustomScan, node->ss.ps.plan);
   state->facts = read_plan(plan, &state->columns);
   state->column_count = list_length(plan->custom_scan_tlist);
-  ListCell *cell;
-  foreach (cell, plan->custom_plans)
-    node->custom_ps =
-        lappend(node->custom_ps, ExecInitNode(static_cast<Plan *>(lfirst(cell)), estate, eflags));
+  begin_inputs(node, estate, eflags);
   state->inputs[Side::left].child = static_cast<PlanState *>(linitial(node->custom_ps));
   state->inputs[Side::right].child = static_cast<PlanState *>(llast(node->custom_ps));
   state->context = AllocSetContextCreate(estate->es_query_cxt, "simjoin execution", ALLOCSET_DEFAULT_SIZES);
@@ -246,10 +243,10 @@ TupleTableSlot *exec_join(CustomScanState *node) {
 
 void rescan_join(CustomScanState *node) {
   discard_execution(state_of(node));
+  pass_changed_parameters(node);
   ListCell *cell;
   foreach (cell, node->custom_ps) {
     auto *child = static_cast<PlanState *>(lfirst(cell));
-    if (node->ss.ps.chgParam != nullptr) UpdateChangedParamSet(child, node->ss.ps.chgParam);
     if (child->chgParam == nullptr) ExecReScan(child);
   }
 }
