@@ -67,7 +67,7 @@ PrefixEstimate estimate_prefixes(Device &device, const Bounds &bounds, const Dev
   for (int s = 0; s < 2; ++s) {
     classes[s] = plan_classes(s == 0 ? bounds : bounds.reversed(), *sides[s], *sides[1 - s], self_join,
                               IndexedPart::prefixes);
-    tables[s] = upload_classes(device, classes[s]);
+    tables[s] = upload_table(device, classes[s]);
     samples[s] = {sides[s]->records.data(), collection.ranks.data(),
                   tables[s].data(),         static_cast<uint32_t>(classes[s].size()),
                   sides[s]->sets,           std::max(1u, sides[s]->sets / sampled_sets)};

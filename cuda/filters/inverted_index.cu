@@ -72,12 +72,6 @@ void leave_out(std::vector<PrefixClass> &classes, uint32_t end) {
   }
 }
 
-DeviceBuffer<PrefixClass> upload_classes(Device &device, const std::vector<PrefixClass> &classes) {
-  DeviceBuffer<PrefixClass> table(device, classes.size());
-  copy_to_device(device, table.data(), classes.data(), classes.size());
-  return table;
-}
-
 void scan_counts(Device &device, const uint32_t *counts, uint64_t *sums, uint64_t size) {
   with_scratch(device, [&](void *scratch, size_t &bytes) {
     return cub::DeviceScan::ExclusiveScan(scratch, bytes, counts, sums, cuda::std::plus<uint64_t>{},
@@ -104,7 +98,7 @@ InvertedIndex::InvertedIndex(Device &device, const DeviceCollection &collection,
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
   std::vector<PrefixClass> plan = plan_classes(bounds.reversed(), partners, probes, self_join, part);
   leave_out(plan, end_partner);
-  const DeviceBuffer<PrefixClass> classes = upload_classes(device, plan);
+  const DeviceBuffer<PrefixClass> classes = upload_table(device, plan);
   uint64_t count = 0;
   const DeviceBuffer<uint64_t> offsets = prefix_offsets(device, partners, classes, true, count);
   stop.check();

@@ -33,7 +33,13 @@ std::vector<PrefixClass> plan_classes(const Bounds &bounds, const DeviceSide &ow
                                       bool self_join, IndexedPart part);
 // Leaves the sets from `end` on out: none of their tokens is listed or looked up.
 void leave_out(std::vector<PrefixClass> &classes, uint32_t end);
-DeviceBuffer<PrefixClass> upload_classes(Device &device, const std::vector<PrefixClass> &classes);
+// Returns a copy on the device. The table may go at once.
+template <typename T>
+DeviceBuffer<T> upload_table(Device &device, const std::vector<T> &table) {
+  DeviceBuffer<T> copy(device, table.size());
+  copy_to_device(device, copy.data(), table.data(), table.size());
+  return copy;
+}
 
 // Returns the offsets of the listed (`index`) or looked-up parts of the sets. The last offset is also written
 // to `sum`.

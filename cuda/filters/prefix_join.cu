@@ -10,13 +10,53 @@
 namespace simjoin::gpu {
 namespace {
 
+// Classes with longer prefixes have one end of their partners for all positions. They have many sizes, and
+// most of their lists are short.
+constexpr uint32_t most_positions = 16;
+constexpr uint32_t no_ends = UINT32_MAX;
+// With at most this many classes of partners, a partner's size is found among them sooner than in its record.
+constexpr size_t most_classes = 64;
+
+// The ends of the partners by a token's position in its set. A pair is found by the first token that it
+// shares, so as many tokens must be left from there on as the overlap needs. A frequent token at the end of a
+// prefix can find small partners only.
+struct PartnerEnds {
+  std::vector<uint32_t> ends;    // one for each position in the prefix, class after class
+  std::vector<uint32_t> begins;  // by class: where its ends begin, or no_ends
+};
+
+PartnerEnds partner_ends(const Bounds &bounds, const DeviceSide &own, const DeviceSide &others,
+                         const std::vector<PrefixClass> &classes, bool self_join) {
+  PartnerEnds found;
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const PrefixClass &c = classes[i];
+    const bool limited = c.probe_prefix > 0 && c.probe_prefix <= most_positions;
+    found.begins.push_back(limited ? static_cast<uint32_t>(found.ends.size()) : no_ends);
+    if (!limited) continue;
+    const int64_t size = own.classes[i].size;
+    const uint32_t most = self_join ? own.classes[i + 1].begin : c.end_partner;
+    auto end = std::lower_bound(others.classes.begin(), others.classes.end(), most,
+                                [](const DeviceSizeClass &a, uint32_t set) { return a.begin < set; });
+    for (int64_t position = 0; position < c.probe_prefix; ++position) {
+      while (end->begin > c.first_partner &&
+             size - bounds.min_overlap(size, std::prev(end)->size) < position) {
+        --end;
+      }
+      found.ends.push_back(end->begin);
+    }
+  }
+  return found;
+}
+
 // The look-ups of all probes, and the number of entries that each visits.
 struct LookupJob {
   const SetRecord *records;
   const uint32_t *ranks;
   const PrefixClass *classes;
   uint32_t class_count;
-  const uint64_t *offsets;  // by probe: its first look-up
+  const uint64_t *offsets;     // by probe: its first look-up
+  const uint32_t *ends;        // PartnerEnds
+  const uint32_t *end_begins;  // by class
   const uint32_t *postings;
   const uint32_t *starts;
   uint32_t probes;  // those before the border
@@ -30,11 +70,15 @@ __global__ void find_entries(const LookupJob job, Lookup *lookups, uint32_t *len
     const uint64_t first = job.offsets[probe], last = job.offsets[probe + 1];
     if (first == last) continue;
     const PrefixClass &c = class_of(job.classes, job.class_count, probe);
-    const uint32_t end_partner = job.self_join ? probe : c.end_partner;
-    const uint64_t start = job.records[probe].start;
+    const uint32_t most_partners = job.self_join ? probe : c.end_partner;
+    const SetRecord &record = job.records[probe];
+    const uint32_t ends = job.end_begins[&c - job.classes];
     unsigned long long entries = 0;
     for (uint64_t i = first + n % prefix_lanes; i < last; i += prefix_lanes) {
-      const uint32_t token = job.ranks[start + (i - first)];
+      const uint64_t position = record.size - record.stored + (i - first);
+      const uint32_t end_partner =
+          ends == no_ends ? most_partners : min(most_partners, job.ends[ends + position]);
+      const uint32_t token = job.ranks[record.start + (i - first)];
       const uint32_t list_end = job.starts[token + 1];
       const uint32_t begin = lower_bound(job.postings, job.starts[token], list_end, c.first_partner);
       const uint32_t end = lower_bound(job.postings, begin, list_end, end_partner);
@@ -58,6 +102,8 @@ struct FilterJob {
   const SetRecord *partner_records;
   SignatureView probes;
   SignatureView partners;
+  const DeviceSizeClass *partner_classes;  // none if there are many
+  uint32_t class_count;
   const uint32_t *postings;
   const Lookup *lookups;
   const uint64_t *offsets;
@@ -68,6 +114,13 @@ struct FilterJob {
   bool self_join;
   CandidateView candidates;
 };
+
+__device__ uint32_t partner_size(const FilterJob &job, uint32_t partner) {
+  if (job.class_count == 0) return job.partner_records[partner].size;
+  const uint32_t next = partition_point(1u, job.class_count,
+                                        [&](uint32_t i) { return job.partner_classes[i].begin <= partner; });
+  return job.partner_classes[next - 1].size;
+}
 
 // Returns whether `token` is the first one that both sets share, and enough tokens follow to reach the
 // overlap `needed`.
@@ -103,11 +156,13 @@ __device__ void visit(const FilterJob &job, uint64_t lookup, uint64_t entry) {
   const Lookup found = job.lookups[lookup];
   const uint32_t partner = job.postings[found.begin + (entry - job.offsets[lookup])];
   const uint32_t r = found.probe - job.probes.first, s = partner - job.partners.first;
-  const uint32_t shared =
-      shared_bits(job.probes, r, job.partners, s) + min(job.probes.excess[r], job.partners.excess[s]);
   const SetRecord &a = job.probe_records[found.probe], &b = job.partner_records[partner];
-  const uint32_t needed = job.least_overlap(a.size, b.size);
-  if (shared < needed || !first_and_promising(job, a, b, found.token, needed)) return;
+  const uint32_t needed = job.least_overlap(a.size, partner_size(job, partner));
+  // Lists are long where there are many sets, and then each further read of a partner's is one of memory. So
+  // its excess is read only if that of the probe would do.
+  const uint32_t shared = shared_bits(job.probes, r, job.partners, s), excess = job.probes.excess[r];
+  if (shared + excess < needed || shared + min(excess, job.partners.excess[s]) < needed) return;
+  if (!first_and_promising(job, a, b, found.token, needed)) return;
   const unsigned long long position = atomicAdd(&job.candidates.counters->candidates, 1ull);
   if (position >= job.candidates.capacity) return;
   // In a self-join, the probe is the later of the two.
@@ -159,13 +214,16 @@ DevicePrefixIndex::DevicePrefixIndex(Device &device, const Bounds &bounds, const
                                      uint32_t border, const StopFlag &stop)
     : end_partner_(partners_end(probe_classes, self_join, border)),
       lists_(device, collection, bounds, self_join, IndexedPart::prefixes, end_partner_, stop) {
-  look_up(device, collection, border, upload_classes(device, probe_classes), self_join, stop);
+  const std::vector<DeviceSizeClass> &sizes = collection.sides[self_join ? 0 : 1].classes;
+  if (sizes.size() <= most_classes) partner_classes_ = upload_table(device, sizes);
+  look_up(device, bounds, collection, border, probe_classes, self_join, stop);
   stop.check();
 }
 
-void DevicePrefixIndex::look_up(Device &device, const DeviceCollection &collection, uint32_t probes,
-                                const DeviceBuffer<PrefixClass> &classes, bool self_join,
-                                const StopFlag &stop) {
+void DevicePrefixIndex::look_up(Device &device, const Bounds &bounds, const DeviceCollection &collection,
+                                uint32_t probes, const std::vector<PrefixClass> &probe_classes,
+                                bool self_join, const StopFlag &stop) {
+  const DeviceBuffer<PrefixClass> classes = upload_table(device, probe_classes);
   uint64_t count = 0;
   class_entries_.assign(classes.size(), 0);
   probe_offsets_ = prefix_offsets(device, collection.sides[0], classes, false, count);
@@ -174,11 +232,17 @@ void DevicePrefixIndex::look_up(Device &device, const DeviceCollection &collecti
   lookups_ = DeviceBuffer<Lookup>(device, count);
   DeviceBuffer<uint32_t> lengths(device, count + 1);
   SIMJOIN_DEVICE_CALL(cudaMemsetAsync(lengths.data() + count, 0, sizeof(uint32_t), device.stream()));
+  const PartnerEnds of_positions = partner_ends(
+      bounds, collection.sides[0], collection.sides[self_join ? 0 : 1], probe_classes, self_join);
+  const DeviceBuffer<uint32_t> ends = upload_table(device, of_positions.ends);
+  const DeviceBuffer<uint32_t> end_begins = upload_table(device, of_positions.begins);
   const LookupJob job{collection.sides[0].records.data(),
                       collection.ranks.data(),
                       classes.data(),
                       static_cast<uint32_t>(classes.size()),
                       probe_offsets_.data(),
+                      ends.data(),
+                      end_begins.data(),
                       lists_.postings(),
                       lists_.starts(),
                       probes,
@@ -211,6 +275,8 @@ void launch_prefix_filter(Device &device, const Bounds &bounds, const DeviceColl
                       collection.sides[self_join ? 0 : 1].records.data(),
                       probes,
                       partners,
+                      index.partner_classes().data(),
+                      static_cast<uint32_t>(index.partner_classes().size()),
                       index.postings(),
                       index.lookups(),
                       index.offsets(),

@@ -44,6 +44,8 @@ class DevicePrefixIndex {
   // Returns how many entries the probes of each size visit, by class of the probes' side.
   const std::vector<uint64_t> &class_entries() const { return class_entries_; }
 
+  // Returns the partners' sizes for the filter; none if there are so many that it reads their records.
+  const DeviceBuffer<DeviceSizeClass> &partner_classes() const { return partner_classes_; }
   const uint32_t *postings() const { return lists_.postings(); }
   const Lookup *lookups() const { return lookups_.data(); }
   const uint64_t *offsets() const { return offsets_.data(); }
@@ -52,11 +54,12 @@ class DevicePrefixIndex {
  private:
   DevicePrefixIndex(Device &device, const Bounds &bounds, const DeviceCollection &collection, bool self_join,
                     const std::vector<PrefixClass> &probe_classes, uint32_t border, const StopFlag &stop);
-  void look_up(Device &device, const DeviceCollection &collection, uint32_t probes,
-               const DeviceBuffer<PrefixClass> &classes, bool self_join, const StopFlag &stop);
+  void look_up(Device &device, const Bounds &bounds, const DeviceCollection &collection, uint32_t probes,
+               const std::vector<PrefixClass> &probe_classes, bool self_join, const StopFlag &stop);
 
   uint32_t end_partner_;
   InvertedIndex lists_;
+  DeviceBuffer<DeviceSizeClass> partner_classes_;
   DeviceBuffer<Lookup> lookups_;
   DeviceBuffer<uint64_t> offsets_;        // entries before each look-up, then all entries
   DeviceBuffer<uint64_t> probe_offsets_;  // by probe: its first look-up

@@ -202,6 +202,38 @@ TEST_F(GpuBuilds, AnIndexEndsAtABorder) {
   }
 }
 
+// Sets of 10 tokens share 9 at 0.8, so the first that they share is the first or the second of each. The
+// third of some is the second of others, and is looked up only for partners of 8 tokens.
+TEST_F(GpuBuilds, ListsEndWhereTooFewTokensAreLeft) {
+  constexpr int32_t couples = 10, shared = 1000, common = 2000, rare = 10000;
+  IntSets sets;
+  for (int32_t i = 0; i < 2 * couples; ++i) {
+    IntSet set = {i / 2, shared};
+    for (int32_t token = 0; token < 8; ++token) set.push_back(common + token);
+    sets.push_back(set);
+  }
+  for (int32_t i = 0; i < 2 * couples; ++i) {
+    IntSet set = {100 + i / 2, 200 + i / 2, shared};
+    for (int32_t token = 0; token < 7; ++token) set.push_back(common + token);
+    sets.push_back(set);
+  }
+  // These make the other tokens more frequent, and have tokens of their own to look up.
+  for (int32_t i = 0; i < 50; ++i) {
+    IntSet set;
+    for (int32_t token = 0; token < 8; ++token) set.push_back(common + token);
+    for (int32_t token = 0; token < 42; ++token) set.push_back(rare + 42 * i + token);
+    sets.push_back(set);
+  }
+  gpu::use_device(0);
+  gpu::Device device(0, 0);
+  const StopFlag running;
+  const gpu::DeviceCollection collection =
+      gpu::build_collection(device, uploaded(device, sets).get(), nullptr, {70}, running);
+  const Bounds bounds(Measure::jaccard, 0.8);
+  const gpu::DevicePrefixIndex index(device, bounds, collection, true, collection.sides[0].sets, running);
+  EXPECT_EQ(index.entries(), uint64_t{couples} + couples * (2 * couples - 1) + 2 * couples);
+}
+
 // One warp took 0.1 to 0.2 s per launch for such sets. The test prints the figure.
 TEST_F(GpuBuilds, SetsOfTenMillionTokens) {
   Input<int32_t> input;

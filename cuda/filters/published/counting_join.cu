@@ -295,7 +295,7 @@ CountingJoin::CountingJoin(Device &device, const Bounds &bounds, const DeviceCol
   const DeviceSide &probes = collection.sides[0], &partners = collection.sides[self_join ? 0 : 1];
   const std::vector<PrefixClass> classes = plan_classes(bounds, probes, partners, self_join, part);
   class_count_ = static_cast<uint32_t>(classes.size());
-  classes_ = upload_classes(device, classes);
+  classes_ = upload_table(device, classes);
   slots_ = DeviceBuffer<uint32_t>(device, probes.sets);
   DeviceBuffer<uint32_t> items(device, size_t{probes.sets} + 1);
   DeviceBuffer<unsigned long long> entries(device, 1);
