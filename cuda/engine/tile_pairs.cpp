@@ -49,21 +49,35 @@ bool cut_pair(const TilePair &pair, std::vector<TilePair> &smaller) {
 
 }  // namespace
 
-std::vector<TileRows> cut_rows(std::span<const uint32_t> lengths, uint64_t tokens, uint64_t parts,
-                               uint64_t most_rows) {
-  const uint64_t rows = lengths.size();
-  const double weight = static_cast<double>(tokens) + static_cast<double>(rows);
+// Rows that end no tile are passed over together.
+std::vector<TileRows> cut_rows(std::span<const RowLengths> rows, uint64_t parts, uint64_t most_rows) {
+  const auto weight_of = [](const RowLengths &some) {
+    return static_cast<double>(some.tokens) + static_cast<double>(some.lengths.size());
+  };
+  double weight = 0, filled = 0;
+  for (const RowLengths &some : rows) weight += weight_of(some);
   const double share = weight / static_cast<double>(std::max<uint64_t>(parts, 1));
   std::vector<TileRows> tiles;
-  double filled = 0;
-  for (uint32_t row = 0, begin = 0; row < rows; ++row) {
-    filled += lengths[row] + 1.0;
-    const bool full = filled >= share && tiles.size() + 1 < parts;
-    if (!full && row + 1 - begin < most_rows && row + 1 < rows) continue;
-    tiles.push_back({begin, row + 1, filled});
-    begin = row + 1;
+  uint32_t row = 0, begin = 0;
+  const auto close = [&] {
+    if (begin < row) tiles.push_back({begin, row, filled});
+    begin = row;
     filled = 0;
+  };
+  for (const RowLengths &some : rows) {
+    const bool ends_none = filled + weight_of(some) < share || tiles.size() + 1 >= parts;
+    if (ends_none && row - begin + some.lengths.size() < most_rows) {
+      filled += weight_of(some);
+      row += static_cast<uint32_t>(some.lengths.size());
+      continue;
+    }
+    for (const uint32_t length : some.lengths) {
+      filled += length + 1.0;
+      ++row;
+      if ((filled >= share && tiles.size() + 1 < parts) || row - begin >= most_rows) close();
+    }
   }
+  close();
   return tiles;
 }
 

@@ -19,10 +19,14 @@ struct TilePair {
   double weight() const { return left.weight + right.weight; }
 };
 
-// Cuts rows with these numbers of tokens, `tokens` in all, into about `parts` runs with about equally many
-// tokens. A run has at most `most_rows` rows.
-std::vector<TileRows> cut_rows(std::span<const uint32_t> lengths, uint64_t tokens, uint64_t parts,
-                               uint64_t most_rows);
+// Some of the rows that are cut: how many tokens each has, and all of them together.
+struct RowLengths {
+  std::span<const uint32_t> lengths;
+  uint64_t tokens;
+};
+
+// Cuts rows into about `parts` tiles with about equally many tokens. A tile has at most `most_rows` rows.
+std::vector<TileRows> cut_rows(std::span<const RowLengths> rows, uint64_t parts, uint64_t most_rows);
 
 // Returns pairs of tiles. Each pair of rows belongs to one of them. `right` is null in a self-join.
 std::vector<TilePair> pair_tiles(const std::vector<TileRows> &left, const std::vector<TileRows> *right);

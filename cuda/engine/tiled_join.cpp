@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -36,6 +37,7 @@ uint32_t load(const uint32_t &size) {
 void RecordedSides::add(const SharedBlock &block) {
   const auto side = static_cast<size_t>(block->side());
   SIMJOIN_CHECK(block->first_row() == rows[side]);  // the next rows of the side
+  first_rows[side].push_back(block->first_row());
   rows[side] += block->rows();
   tokens[side] += block->token_count();
   if (block->token_count() > 0) wide = block->wide();
@@ -43,11 +45,10 @@ void RecordedSides::add(const SharedBlock &block) {
 }
 
 uint32_t RecordedSides::length(size_t side, uint32_t row) const {
-  const auto behind =
-      std::upper_bound(blocks[side].begin(), blocks[side].end(), row,
-                       [](uint32_t r, const SharedBlock &block) { return r < block->first_row(); });
-  SIMJOIN_CHECK(behind != blocks[side].begin());
-  return (*std::prev(behind))->length(row);
+  const std::vector<uint32_t> &firsts = first_rows[side];
+  const auto behind = std::upper_bound(firsts.begin(), firsts.end(), row);
+  SIMJOIN_CHECK(behind != firsts.begin());
+  return blocks[side][static_cast<size_t>(behind - firsts.begin()) - 1]->length(row);
 }
 
 double RecordedSides::device_bytes() const {
@@ -60,9 +61,9 @@ class TiledJoin::Sink final : public PairSink {
   Sink(TiledJoin &join, const TilePair &pair) : join_(join), pair_(pair) {}
 
   void built(const DeviceCollection &collection) override {
-    note_sizes(collection.sizes[0], Side::left, pair_.left);
+    join_.note_sizes(collection.sizes[0], Side::left, pair_.left);
     if (!pair_.same) {
-      note_sizes(collection.sizes[1], join_.spec_.self_join ? Side::left : Side::right, pair_.right);
+      join_.note_sizes(collection.sizes[1], join_.spec_.self_join ? Side::left : Side::right, pair_.right);
     }
   }
 
@@ -77,14 +78,6 @@ class TiledJoin::Sink final : public PairSink {
   bool pushed() const { return pushed_; }
 
  private:
-  // Other workers may write the same sizes at the same time.
-  void note_sizes(const std::vector<uint32_t> &sizes, Side side, TileRows rows) {
-    uint32_t *all = join_.sizes_[static_cast<size_t>(side)].data() + rows.begin;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      std::atomic_ref(all[i]).store(sizes[i], std::memory_order_relaxed);
-    }
-  }
-
   TiledJoin &join_;
   const TilePair &pair_;
   bool pushed_ = false;
@@ -92,13 +85,6 @@ class TiledJoin::Sink final : public PairSink {
 
 TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const RecordedSides &sides, int workers)
     : spec_(spec), options_(options), kept_memory_(options.kept_memory), sides_(sides), workers_(workers) {
-  for (size_t side = 0; side < 2; ++side) {
-    sizes_[side].reserve(sides.rows[side]);
-    for (const SharedBlock &block : sides.blocks[side]) {
-      const SetSlice all = block->all();
-      sizes_[side].insert(sizes_[side].end(), all.lengths, all.lengths + all.rows);
-    }
-  }
   options_.workers = 1;             // GPUs that share a pair of tiles
   options_.kept_memory = SIZE_MAX;  // kept for the next pair of tiles; run() gives it back
   stats_.reasons.emplace_back("one GPU has too little memory for all sets at once");
@@ -116,7 +102,12 @@ void TiledJoin::plan(double device_limit) {
   };
   const auto cut = [&](size_t side) {
     const uint64_t most_rows = options_.tile_rows > 0 ? options_.tile_rows : UINT64_MAX;
-    return cut_rows(sizes_[side], sides_.tokens[side], parts(side), most_rows);
+    std::vector<RowLengths> rows;
+    for (const SharedBlock &block : sides_.blocks[side]) {
+      const SetSlice all = block->all();
+      rows.push_back({{all.lengths, all.rows}, all.token_count});
+    }
+    return cut_rows(rows, parts(side), most_rows);
   };
   const std::vector<TileRows> left = cut(0);
   const std::vector<TileRows> right = spec_.self_join ? left : cut(1);
@@ -286,13 +277,43 @@ void TiledJoin::merge(const GpuJoin &join) {
   figures_.tile_pairs = joined_;
 }
 
+// Other workers may write the same sizes at the same time.
+void TiledJoin::note_sizes(const std::vector<uint32_t> &sizes, Side side, TileRows rows) {
+  if (sizes.empty()) return;
+  const auto s = static_cast<size_t>(side);
+  std::vector<uint32_t> &all = sizes_[s];
+  {
+    const std::lock_guard lock(mutex_);
+    if (!resized_[s]) {
+      all.reserve(sides_.rows[s]);
+      for (const SharedBlock &block : sides_.blocks[s]) {
+        const SetSlice some = block->all();
+        all.insert(all.end(), some.lengths, some.lengths + some.rows);
+      }
+      resized_[s] = true;
+    }
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    std::atomic_ref(all[rows.begin + i]).store(sizes[i], std::memory_order_relaxed);
+  }
+}
+
 // Counts the sets and tokens of the whole input. All sizes must be known.
 void TiledJoin::count_input() {
   uint64_t sets[2] = {0, 0}, tokens[2] = {0, 0};
+  const auto count = [&](size_t side, std::span<const uint32_t> sizes) {
+    for (const uint32_t size : sizes) {
+      sets[side] += size > 0;
+      tokens[side] += size;
+    }
+  };
   for (size_t side = 0; side < 2; ++side) {
-    for (const uint32_t &size : sizes_[side]) {
-      sets[side] += load(size) > 0;
-      tokens[side] += load(size);
+    if (resized_[side]) {
+      count(side, sizes_[side]);
+      continue;
+    }
+    for (const SharedBlock &block : sides_.blocks[side]) {
+      count(side, {block->all().lengths, block->rows()});
     }
   }
   const std::lock_guard lock(mutex_);
@@ -303,7 +324,8 @@ void TiledJoin::count_input() {
 }
 
 uint32_t TiledJoin::set_size(Side side, uint32_t row) const {
-  return load(sizes_[static_cast<size_t>(side)][row]);
+  const auto s = static_cast<size_t>(side);
+  return resized_[s] ? load(sizes_[s][row]) : sides_.length(s, row);
 }
 
 JoinStats TiledJoin::stats() const {

@@ -1,6 +1,7 @@
 // A join as many joins of runs of its rows, for inputs that do not fit in a device's memory at once.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -22,6 +23,7 @@ namespace simjoin::gpu {
 // The sets of both sides in host memory, by row. A self-join has only a left side.
 struct RecordedSides {
   std::vector<SharedBlock> blocks[2];
+  std::vector<uint32_t> first_rows[2];  // by block
   uint64_t rows[2] = {0, 0};
   uint64_t tokens[2] = {0, 0};
   bool wide = false;
@@ -63,6 +65,7 @@ class TiledJoin {
   void join(const TilePair &pair);
   void add_rows(GpuJoin &join, Side side, Side of, TileRows rows) const;
   void merge(const GpuJoin &join);
+  void note_sizes(const std::vector<uint32_t> &sizes, Side side, TileRows rows);
   void count_input();
 
   const JoinSpec spec_;
@@ -70,8 +73,11 @@ class TiledJoin {
   const size_t kept_memory_;  // bytes of each device's memory that the process keeps after the join
   const RecordedSides &sides_;
   const int workers_;
-  std::vector<uint32_t> sizes_[2];  // by row; accessed through atomic_ref
-  double planned_bytes_ = 0;        // device memory that a worker waits for
+  // By row, accessed through atomic_ref, once a set turned out to have a token twice. Until then the sizes
+  // are those of the recorded rows.
+  std::vector<uint32_t> sizes_[2];
+  std::atomic<bool> resized_[2] = {false, false};
+  double planned_bytes_ = 0;  // device memory that a worker waits for
   ResultQueue *queue_ = nullptr;
   StopFlag stop_;  // of the workers
 

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace simjoin::gpu {
@@ -15,9 +17,16 @@ std::vector<uint32_t> lengths_of(uint32_t rows) {
   return lengths;
 }
 
-std::vector<TileRows> cut(const std::vector<uint32_t> &lengths, uint64_t parts, uint64_t most_rows) {
-  const uint64_t tokens = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
-  return cut_rows(lengths, tokens, parts, most_rows);
+// Cuts rows that lie together `together` at a time.
+std::vector<TileRows> cut(const std::vector<uint32_t> &lengths, uint64_t parts, uint64_t most_rows,
+                          size_t together = SIZE_MAX) {
+  std::vector<RowLengths> rows;
+  for (std::span<const uint32_t> left = lengths; !left.empty();) {
+    const auto some = left.first(std::min(together, left.size()));
+    rows.push_back({some, std::accumulate(some.begin(), some.end(), uint64_t{0})});
+    left = left.subspan(some.size());
+  }
+  return cut_rows(rows, parts, most_rows);
 }
 
 // Expects each pair of rows once, the smaller row first in a self-join.
@@ -50,6 +59,24 @@ TEST(TilePairs, RowsAreCutIntoRunsOfAboutEqualWeight) {
   for (const TileRows &tile : cut(lengths, 8, 30)) EXPECT_LE(tile.count(), 30u);
   EXPECT_EQ(cut(lengths, 1, UINT64_MAX).size(), 1u);
   EXPECT_TRUE(cut({}, 3, UINT64_MAX).empty());
+}
+
+TEST(TilePairs, RowsThatLieTogetherAreCutAsOthers) {
+  const std::vector<uint32_t> lengths = lengths_of(1'000);
+  for (const uint64_t parts : {1, 3, 8, 700}) {
+    for (const uint64_t most_rows : {uint64_t{1}, uint64_t{30}, UINT64_MAX}) {
+      const std::vector<TileRows> expected = cut(lengths, parts, most_rows);
+      for (const size_t together : {1, 7, 100}) {
+        const std::vector<TileRows> tiles = cut(lengths, parts, most_rows, together);
+        ASSERT_EQ(tiles.size(), expected.size());
+        for (size_t i = 0; i < tiles.size(); ++i) {
+          EXPECT_EQ(tiles[i].begin, expected[i].begin);
+          EXPECT_EQ(tiles[i].end, expected[i].end);
+          EXPECT_EQ(tiles[i].weight, expected[i].weight);
+        }
+      }
+    }
+  }
 }
 
 TEST(TilePairs, EveryPairOfRowsBelongsToOnePairOfTiles) {
