@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "core/added_rows.hpp"
 #include "core/base/error.hpp"
@@ -19,6 +20,7 @@
 #include "core/sets/set_blocks.hpp"
 #include "cuda/base/device_memory.hpp"
 #include "cuda/base/gpus.hpp"
+#include "cuda/base/page_locked.hpp"
 #include "cuda/engine/block_inbox.hpp"
 #include "cuda/engine/gpu_join.hpp"
 #include "cuda/engine/tiled_join.hpp"
@@ -54,6 +56,7 @@ class GpuEngine final : public GpuJoinEngine {
   void keep(const SharedBlock &block);
   void upload(const SharedBlock &block);
   void give_single_up();
+  void set_others_up();
   int workers() const;
   void run();
   void join();
@@ -71,7 +74,9 @@ class GpuEngine final : public GpuJoinEngine {
   size_t recorded_bytes_ = 0;
   bool keeps_ = true;  // recorded_ has all blocks; otherwise lengths_ has only their lengths
   std::vector<uint32_t> lengths_[2];
-  int device_ = 0;  // the current one of that thread
+  int device_ = 0;      // the current one of that thread
+  std::thread others_;  // sets other GPUs up
+  StopFlag ends_;       // of that thread
 
   mutable std::mutex mutex_;  // guards the following
   double start_ms_ = 0, marshal_ms_ = 0;
@@ -94,7 +99,9 @@ void GpuEngine::open() {
 // The caller's thread frees what is on the device, so that must be its current one, too.
 GpuEngine::~GpuEngine() {
   inbox_.close();
+  ends_.set();
   thread_.end();
+  if (others_.joinable()) others_.join();
   if (!single_ && !tiled_) return;
   cudaSetDevice(device_);
   cudaGetLastError();
@@ -122,7 +129,13 @@ void GpuEngine::take(const SharedBlock &block) {
   open();
   const auto begin = WallClock::now();
   keep(block);
-  if (single_) upload(block);
+  if (single_) {
+    upload(block);
+  } else {
+    // All GPUs get it once the input has ended. Page-locking takes longer than the copy.
+    std::string why;
+    gpu::lock_pages(block->piece(), why);
+  }
   const std::lock_guard lock(mutex_);
   marshal_ms_ += milliseconds_since(begin);
 }
@@ -160,6 +173,25 @@ void GpuEngine::upload(const SharedBlock &block) {
     if (error.kind() != ErrorKind::limit_exceeded || !keeps_) throw;
   }
   give_single_up();
+  set_others_up();
+}
+
+// Sets the other GPUs that will share the join up, while more sets come. That takes a second with four.
+void GpuEngine::set_others_up() {
+  const int gpus = workers();
+  if (gpus < 2) return;
+  try {
+    others_ = start_thread([this, gpus] {
+      try {
+        for (int number = 1; number < gpus && !ends_.is_set(); ++number) {
+          gpu::use_device(number);
+          gpu::device_memory_limit(0);  // makes the pool
+        }
+      } catch (const std::exception &) {  // the workers on tiles will say so
+      }
+    });
+  } catch (const Error &) {  // then the workers set them up
+  }
 }
 
 void GpuEngine::give_single_up() {
@@ -172,7 +204,7 @@ void GpuEngine::give_single_up() {
 int GpuEngine::workers() const {
   if (options_.workers > 0) return options_.workers;
   const auto usable = static_cast<int>(usable_gpus().size());
-  const JoinLoad load{{static_cast<double>(rows_[0]), static_cast<double>(rows_[1])},
+  const JoinLoad load{{static_cast<double>(recorded_.rows[0]), static_cast<double>(recorded_.rows[1])},
                       static_cast<double>(recorded_.tokens[0] + recorded_.tokens[1]),
                       spec_.self_join,
                       spec_.measure,
@@ -183,6 +215,7 @@ int GpuEngine::workers() const {
 
 void GpuEngine::run_in_tiles() {
   give_single_up();
+  if (others_.joinable()) others_.join();
   // The thread that waits for the workers counts as one of them.
   const CountedThreads threads(workers() - 1);
   {
