@@ -113,6 +113,35 @@ TEST(SetBlocks, EmptySetsHaveAnyWidth) {
   EXPECT_EQ(read<int64_t>(blocks), (std::vector<std::vector<int64_t>>{{}, {large}, {}}));
 }
 
+// The pages of the next blocks are touched while one is filled.
+TEST(SetBlocks, OfALargeJoinAreLarge) {
+  MemoryCounter memory;
+  memory.add(size_t{2} << 30);
+  const size_t kept = HostPieces::of_process().kept();
+  {
+    BlockWriter writer(memory);
+    const uint32_t most = PiecesAhead::piece_bytes / sizeof(int32_t);
+    std::vector<int32_t> tokens(most + 1000);
+    std::iota(tokens.begin(), tokens.end(), 0);
+    std::vector<SharedBlock> blocks;
+    for (const uint32_t count : {most * 3 / 5, most * 3 / 5, 5u, most + 1000, 70u}) {
+      SetSlice row = row_of(std::span<const int32_t>(tokens.data(), count), count);
+      while (row.rows > 0) {
+        if (SharedBlock full = writer.append(Side::left, row)) blocks.push_back(std::move(full));
+      }
+    }
+    blocks.push_back(writer.take_last(Side::left));
+    ASSERT_EQ(blocks.size(), 4u);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      EXPECT_EQ(blocks[i]->piece().bytes == PiecesAhead::piece_bytes, i != 2) << i;
+      EXPECT_EQ(blocks[i]->first_row(), std::vector({0u, 1u, 3u, 4u})[i]);
+      const SetSlice all = blocks[i]->all();
+      EXPECT_EQ(std::memcmp(all.tokens, tokens.data(), all.lengths[0] * sizeof(int32_t)), 0);
+    }
+  }
+  EXPECT_EQ(HostPieces::of_process().kept(), kept);
+}
+
 TEST(HostPieces, AreUsedAgain) {
   HostPieces &pieces = HostPieces::of_process();
   const HostPiece piece = pieces.take(1);

@@ -1,10 +1,14 @@
 #include "core/base/host_pieces.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <new>
 #include <utility>
 
+#include "core/base/error.hpp"
 #include "core/base/memory.hpp"
+#include "core/base/worker_pool.hpp"
 
 namespace simjoin {
 namespace {
@@ -12,6 +16,19 @@ namespace {
 void free_piece(const HostPiece &piece) noexcept {
   if (piece.unlock != nullptr) piece.unlock(piece.data);
   unmap_huge(piece.data, piece.bytes);
+}
+
+// Returns a piece whose pages are there, or an empty one. Without the advice they come when they are written.
+HostPiece touched_piece() noexcept {
+  try {
+    HostPiece piece = HostPieces::of_process().take(PiecesAhead::piece_bytes);
+#ifdef MADV_POPULATE_WRITE
+    madvise(piece.data, piece.bytes, MADV_POPULATE_WRITE);
+#endif
+    return piece;
+  } catch (const std::bad_alloc &) {
+    return {};
+  }
 }
 
 }  // namespace
@@ -86,6 +103,41 @@ void HostPieces::free_kept() noexcept {
 size_t HostPieces::kept() const {
   const std::lock_guard lock(mutex_);
   return kept_.size() * usual_bytes;
+}
+
+HostPiece PiecesAhead::take(size_t bytes) {
+  HostPiece piece;
+  if (bytes <= piece_bytes) {
+    if (!threads_) threads_.emplace(most_ahead);
+    if (!coming_.empty()) {
+      coming_.front()->thread.join();
+      piece = std::exchange(coming_.front()->piece, {});
+      coming_.pop_front();
+    }
+    while (static_cast<int>(coming_.size()) < threads_->taken()) begin_next();
+  }
+  return piece.data != nullptr ? piece : HostPieces::of_process().take(std::max(bytes, piece_bytes));
+}
+
+// Without a thread, nothing comes and the budget is left alone.
+void PiecesAhead::begin_next() {
+  coming_.push_back(std::make_unique<Coming>());
+  Coming *next = coming_.back().get();
+  try {
+    next->thread = start_thread([next] { next->piece = touched_piece(); });
+  } catch (const Error &) {
+    coming_.pop_back();
+    threads_.emplace(0);
+  }
+}
+
+void PiecesAhead::clear() noexcept {
+  for (const std::unique_ptr<Coming> &next : coming_) {
+    next->thread.join();
+    HostPieces::of_process().give_back(next->piece);
+  }
+  coming_.clear();
+  threads_.reset();
 }
 
 }  // namespace simjoin

@@ -13,21 +13,23 @@ namespace {
 // wastes less than long sets, which fill the room for tokens first.
 constexpr double first_row_bytes = 24;
 constexpr size_t token_alignment = 64;
+// From so many bytes of complete blocks on, the next ones are large.
+constexpr size_t bytes_of_large_join = size_t{2} << 30;
 
 }  // namespace
 
 SetBlock::SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, uint32_t count,
-                   double row_bytes)
+                   double row_bytes, PiecesAhead *ahead)
     : memory_(memory), side_(side), first_row_(first_row), width_(wide ? sizeof(int64_t) : sizeof(int32_t)) {
-  const size_t least = size_t{count} * width_;
-  const size_t usual = HostPieces::usual_bytes;
-  const double share = sizeof(uint32_t) / std::max(row_bytes, double{sizeof(uint32_t)});
-  size_t for_lengths = std::max(token_alignment, static_cast<size_t>(share * static_cast<double>(usual)));
-  for_lengths = std::min(for_lengths / token_alignment * token_alignment, usual);
-  if (least > usual - for_lengths) for_lengths = token_alignment;
+  const size_t for_tokens = size_t{count} * width_, least = token_alignment + for_tokens;
   // The sets of a small join are in its first blocks, and nobody is asked for memory.
-  if (first_row > 0) piece_ = HostPieces::of_process().borrow(for_lengths + least);
-  if (piece_.data == nullptr) piece_ = HostPieces::of_process().take(for_lengths + least);
+  if (first_row > 0) piece_ = HostPieces::of_process().borrow(least);
+  if (piece_.data == nullptr) piece_ = ahead ? ahead->take(least) : HostPieces::of_process().take(least);
+  const double share = sizeof(uint32_t) / std::max(row_bytes, double{sizeof(uint32_t)});
+  size_t for_lengths =
+      std::max(token_alignment, static_cast<size_t>(share * static_cast<double>(piece_.bytes)));
+  for_lengths = for_lengths / token_alignment * token_alignment;
+  if (for_tokens > piece_.bytes - std::min(for_lengths, piece_.bytes)) for_lengths = token_alignment;
   lengths_ = reinterpret_cast<uint32_t *>(piece_.data);
   tokens_ = piece_.data + for_lengths;
   most_rows_ = static_cast<uint32_t>(for_lengths / sizeof(uint32_t));
@@ -108,14 +110,20 @@ SharedBlock BlockWriter::append(Side side, SetSlice &rows) {
   double row_bytes = first_row_bytes;
   if (open && open->rows() > 0) {
     row_bytes = static_cast<double>(open->bytes_used()) / open->rows();
-    full = take_last(side);
+    full = close(side);
   }
-  open = std::make_shared<SetBlock>(memory_, side, rows_[s], rows.wide(), rows.lengths[0], row_bytes);
+  PiecesAhead *ahead = memory_.current() >= bytes_of_large_join ? &ahead_ : nullptr;
+  open = std::make_shared<SetBlock>(memory_, side, rows_[s], rows.wide(), rows.lengths[0], row_bytes, ahead);
   append_to_open();
   return full;
 }
 
 SharedBlock BlockWriter::take_last(Side side) {
+  ahead_.clear();
+  return close(side);
+}
+
+SharedBlock BlockWriter::close(Side side) {
   std::shared_ptr<SetBlock> &open = open_[static_cast<size_t>(side)];
   if (open) open->close();
   return std::move(open);

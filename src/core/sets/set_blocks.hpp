@@ -18,8 +18,9 @@ namespace simjoin {
 class SetBlock {
  public:
   // Has room for at least one set of `count` tokens. `row_bytes` is the expected size of a row. The bytes
-  // used are counted from close() on.
-  SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, uint32_t count, double row_bytes);
+  // used are counted from close() on. A large block has a piece of `ahead`, which is null for others.
+  SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, uint32_t count, double row_bytes,
+           PiecesAhead *ahead = nullptr);
   // The rows of a piece that is complete: their lengths at its beginning, their tokens from `tokens_at` on.
   SetBlock(MemoryCounter &memory, Side side, uint32_t first_row, bool wide, HostPiece piece, uint32_t rows,
            size_t tokens_at, uint64_t token_count);
@@ -79,13 +80,16 @@ class BlockWriter {
   // Appends the first of the rows, sets of integers, and takes them off the slice. If the block before had no
   // room for the first one, returns that block, which is complete then.
   SharedBlock append(Side side, SetSlice &rows);
-  // Returns the side's last block, or null if there is none.
+  // Returns the side's last block, or null if there is none. No others come soon.
   SharedBlock take_last(Side side);
   // Returns the bytes in blocks that are not complete.
   size_t open_bytes() const;
 
  private:
+  SharedBlock close(Side side);
+
   MemoryCounter &memory_;
+  PiecesAhead ahead_;
   std::shared_ptr<SetBlock> open_[2];
   uint32_t rows_[2] = {0, 0};
 };
