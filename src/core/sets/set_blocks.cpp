@@ -64,6 +64,11 @@ uint32_t SetBlock::append(const SetSlice &rows) {
   const uint32_t most = std::min(rows.rows, most_rows_ - rows_);
   uint64_t tokens = 0;
   uint32_t count = 0;
+  if (most == rows.rows && rows.token_count <= room) {  // mostly, and then no row is looked at alone
+    tokens = rows.token_count;
+    count = rows.rows;
+    for (uint32_t i = 0; i < count; ++i) longest_ = std::max(longest_, rows.lengths[i]);
+  }
   for (; count < most && rows.lengths[count] <= room - tokens; ++count) {
     tokens += rows.lengths[count];
     longest_ = std::max(longest_, rows.lengths[count]);
@@ -95,7 +100,9 @@ SharedBlock BlockWriter::append(Side side, SetSlice &rows) {
   std::shared_ptr<SetBlock> &open = open_[s];
   const auto append_to_open = [&] {
     const uint32_t count = open->append(rows);
-    const uint64_t tokens = std::accumulate(rows.lengths, rows.lengths + count, uint64_t{0});
+    const uint64_t tokens = count == rows.rows
+                                ? rows.token_count
+                                : std::accumulate(rows.lengths, rows.lengths + count, uint64_t{0});
     rows_[s] += count;
     rows.tokens += tokens * (rows.wide() ? sizeof(int64_t) : sizeof(int32_t));
     rows.lengths += count;
