@@ -166,7 +166,7 @@ void GpuEngine::keep(const SharedBlock &block) {
 
 // Uploads the block while one GPU is expected to have room for all sets.
 void GpuEngine::upload(const SharedBlock &block) {
-  const bool fits = !keeps_ || recorded_.device_bytes() < static_cast<double>(single_->memory_limit());
+  const bool fits = !keeps_ || recorded_.size().fits(static_cast<double>(single_->memory_limit()));
   try {
     if (fits && options_.tile_rows == 0) return single_->add(block->side(), block, block->all());
   } catch (const Error &error) {

@@ -19,6 +19,22 @@ struct TilePair {
   double weight() const { return left.weight + right.weight; }
 };
 
+// Tokens have places of 32 bits in a join, and sets have numbers of 32 bits: there are fewer of each than
+// this.
+inline constexpr uint64_t most_join_items = UINT32_MAX;
+
+// The sets of a join, and the device memory that it needs at once.
+struct JoinSize {
+  double bytes;
+  uint64_t rows, tokens;
+
+  bool fits(double device_limit) const {
+    return bytes < device_limit && rows < most_join_items && tokens < most_join_items;
+  }
+  // Returns into how many tiles of about equal size the sets are cut, so that a join of two fits.
+  double tiles(double device_limit) const;
+};
+
 // Some of the rows that are cut: how many tokens each has, and all of them together.
 struct RowLengths {
   std::span<const uint32_t> lengths;

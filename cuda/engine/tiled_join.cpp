@@ -51,8 +51,9 @@ uint32_t RecordedSides::length(size_t side, uint32_t row) const {
   return blocks[side][static_cast<size_t>(behind - firsts.begin()) - 1]->length(row);
 }
 
-double RecordedSides::device_bytes() const {
-  return join_device_bytes(tokens[0] + tokens[1], rows[0] + rows[1], wide);
+JoinSize RecordedSides::size() const {
+  const uint64_t all_rows = rows[0] + rows[1], all_tokens = tokens[0] + tokens[1];
+  return {join_device_bytes(all_tokens, all_rows, wide), all_rows, all_tokens};
 }
 
 // Hands over the pairs of two tiles, with rows of the whole join.
@@ -93,7 +94,7 @@ TiledJoin::TiledJoin(const JoinSpec &spec, const GpuOptions &options, const Reco
 // Lists the pairs of tiles, the largest last. Two tiles fit in `device_limit` bytes. Throws limit_exceeded if
 // there would be too many pairs.
 void TiledJoin::plan(double device_limit) {
-  const double tiles = std::ceil(2 * sides_.device_bytes() / (most_of_limit * std::max(device_limit, 1.0)));
+  const double tiles = sides_.size().tiles(device_limit);
   const double all = static_cast<double>(sides_.tokens[0] + sides_.tokens[1]);
   const auto parts = [&](size_t side) {
     const double share = all > 0 ? static_cast<double>(sides_.tokens[side]) / all : 1;
@@ -117,7 +118,7 @@ void TiledJoin::plan(double device_limit) {
     throw Error(ErrorKind::limit_exceeded,
                 "the join may use " + in_kilobytes(device_limit) +
                     " of device memory, and the smallest parts that it can be cut into need " +
-                    in_kilobytes(2 * sides_.device_bytes() / (most_of_limit * all_tiles)),
+                    in_kilobytes(2 * sides_.size().bytes / (most_of_limit * all_tiles)),
                 "Raise simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
   }
   pending_ = pair_tiles(left, spec_.self_join ? nullptr : &right);
@@ -215,7 +216,7 @@ void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
   const auto begin = Clock::now();
   queue_ = &queue;
   Clock::duration waited{0};
-  const double wanted = std::min(sides_.device_bytes() / most_of_limit, static_cast<double>(ample_memory));
+  const double wanted = std::min(sides_.size().bytes / most_of_limit, static_cast<double>(ample_memory));
   const auto there = static_cast<double>(wait_for_memory(wanted, stop, waited));
   planned_bytes_ = std::min(wanted, there);
   plan(there);

@@ -31,8 +31,8 @@ struct RecordedSides {
   void add(const SharedBlock &block);
   // Returns how many tokens a row has, including repeated ones.
   uint32_t length(size_t side, uint32_t row) const;
-  // Returns an estimate of the device memory of one join of all sets.
-  double device_bytes() const;
+  // Returns the size of one join of all sets, with an estimate of its device memory.
+  JoinSize size() const;
 };
 
 // Tiles are runs of rows with about the same number of tokens. Workers take pairs of tiles from a common list

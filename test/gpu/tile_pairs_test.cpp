@@ -61,6 +61,22 @@ TEST(TilePairs, RowsAreCutIntoRunsOfAboutEqualWeight) {
   EXPECT_TRUE(cut({}, 3, UINT64_MAX).empty());
 }
 
+// A device of 141 GB has the memory for 800,000,000 sets of 10 tokens, but they have too many tokens.
+TEST(TilePairs, TwoTilesStayWithinTheNumbersOfAJoin) {
+  constexpr double device = 141e9;
+  for (const uint64_t millions : {100u, 400u, 429u, 430u, 800u, 1000u, 4000u}) {
+    for (const uint64_t tokens : {0u, 1u, 10u}) {
+      const uint64_t rows = millions * 1'000'000;
+      const JoinSize size{100.0 * static_cast<double>(rows), rows, rows * tokens};
+      EXPECT_EQ(size.fits(device), millions < 1410 && rows * tokens < UINT32_MAX) << millions;
+      const double tiles = size.tiles(device);
+      EXPECT_LT(static_cast<double>(std::max(rows, size.tokens)) * 2 / tiles, UINT32_MAX) << millions;
+      EXPECT_LE(size.bytes * 2 / tiles, device) << millions;
+    }
+  }
+  EXPECT_EQ((JoinSize{162e9, 1'000'000'000, 9'800'000'000}.tiles(84e9)), 5);
+}
+
 TEST(TilePairs, RowsThatLieTogetherAreCutAsOthers) {
   const std::vector<uint32_t> lengths = lengths_of(1'000);
   for (const uint64_t parts : {1, 3, 8, 700}) {
