@@ -4,11 +4,16 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <random>
+#include <set>
 
 #include "core/dedup/duplicate_groups.hpp"
+#include "core/dedup/id_order.hpp"
 #include "core/graph/random.hpp"
+#include "unit/times_asked.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -232,6 +237,66 @@ TEST(Duplicates, RowsWithThemselvesAndRepeatedPairsDoNoHarm) {
     EXPECT_EQ(result.representatives, (std::vector<uint32_t>{0, 1, 1}));
     EXPECT_EQ(result.similarities, (std::vector<double>{-1, -1, 0.7}));
   }
+}
+
+// ---- The order of ids ----
+
+using Ids = std::vector<int64_t>;
+
+Ids shuffled(const std::set<int64_t> &ids, unsigned seed) {
+  Ids result(ids.begin(), ids.end());
+  std::shuffle(result.begin(), result.end(), std::mt19937(seed));
+  return result;
+}
+
+// Distinct ids of `bits` bits around 0.
+Ids random_ids(size_t count, int bits) {
+  std::mt19937_64 random(static_cast<unsigned>(bits));
+  std::set<int64_t> ids;
+  while (ids.size() < count) ids.insert(static_cast<int64_t>(random()) >> (64 - bits));
+  return shuffled(ids, 1);
+}
+
+void expect_order(const Ids &ids) {
+  std::vector<uint32_t> places(ids.size(), UINT32_MAX), order(ids.size());
+  place_by_id(ids.data(), static_cast<uint32_t>(ids.size()), places.data());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return ids[a] < ids[b]; });
+  for (uint32_t place = 0; place < order.size(); ++place) EXPECT_EQ(places[order[place]], place);
+  EXPECT_FALSE(repeated_id(ids.data(), ids.size()));
+}
+
+TEST(IdOrder, PlacesOfRows) {
+  expect_order({});
+  expect_order({7});
+  expect_order({2, 1});
+  expect_order({-1, 0, 5});
+  expect_order({std::numeric_limits<int64_t>::max(), 0, std::numeric_limits<int64_t>::min()});
+  for (const int bits : {17, 40, 63, 64}) expect_order(random_ids(70'000, bits));
+}
+
+// The ids differ only in bits that are left out of their keys, but for one.
+TEST(IdOrder, CloseIdsAndOneFarAway) {
+  std::set<int64_t> ids = {std::numeric_limits<int64_t>::min()};
+  for (int64_t i = 0; i < 5000; ++i) ids.insert(std::numeric_limits<int64_t>::max() - i);
+  expect_order(shuffled(ids, 2));
+}
+
+TEST(IdOrder, TheSmallestRepeatedId) {
+  const auto repeated = [](const Ids &ids) { return repeated_id(ids.data(), ids.size()); };
+  EXPECT_EQ(repeated({}), std::nullopt);
+  EXPECT_EQ(repeated({3, 3}), 3);
+  EXPECT_EQ(repeated({1, 5, 5, -2, 9, -2, 9}), -2);
+  Ids many = random_ids(70'000, 64);
+  many.back() = many.front();
+  EXPECT_EQ(repeated(many), many.front());
+}
+
+TEST(IdOrder, AsksMeanwhile) {
+  const Ids ids = random_ids(size_t{1} << 17, 64);
+  std::vector<uint32_t> places(ids.size());
+  EXPECT_GE(times_asked([&] { place_by_id(ids.data(), size_t{1} << 17, places.data()); }), 6);
+  EXPECT_GE(times_asked([&] { repeated_id(ids.data(), ids.size()); }), 4);
 }
 
 }  // namespace

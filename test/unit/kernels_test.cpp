@@ -1,6 +1,7 @@
 // The vectorised kernels against plain loops, on every instruction set of this machine.
 #include "core/candidates/intersect_kernels.hpp"
 #include "core/candidates/signature_kernels.hpp"
+#include "core/dedup/hash_kernels.hpp"
 #include "core/sets/value_kernels.hpp"
 #include "core/sets/value_numbers.hpp"
 #include "core/sort/short_sort.hpp"
@@ -174,6 +175,27 @@ TEST_P(KernelTest, SampleHashesAreThoseBelowTheBound) {
       EXPECT_EQ(hashes, expected) << count << " " << greatest;
     }
   }
+}
+
+TEST_P(KernelTest, HashesOfTokensAreSummedInAnyOrder) {
+  for (size_t count = 0; count < 100; ++count) {
+    std::vector<int32_t> tokens(count);
+    for (int32_t &token : tokens) token = static_cast<int32_t>(bits());
+    HashSums expected;
+    for (const int32_t token : tokens) expected += hash_sums(&token, 1);
+    EXPECT_EQ(hash_sums(tokens.data(), count), expected) << count;
+    std::reverse(tokens.begin(), tokens.end());
+    EXPECT_EQ(hash_sums(tokens.data(), count), expected) << count;
+  }
+  std::set<uint32_t> one, other;
+  constexpr int32_t different = 10'000;
+  for (int32_t token = 0; token < different; ++token) {
+    const HashSums hashes = hash_sums(&token, 1);
+    one.insert(hashes.one);
+    other.insert(hashes.other);
+  }
+  EXPECT_EQ(one.size(), size_t{different});
+  EXPECT_EQ(other.size(), size_t{different});
 }
 
 // Looks at sets of every size, in order or with two neighbours that are not, and at what lies around the

@@ -6,43 +6,38 @@
 #include <vector>
 
 #include "core/base/interruption.hpp"
-#include "core/base/token_hash.hpp"
+#include "core/dedup/set_hash.hpp"
 
 namespace simjoin {
 namespace {
 
-// Returns the sum of the hashes, each once.
-uint64_t sum_of_different(std::vector<uint64_t> hashes) {
-  std::sort(hashes.begin(), hashes.end(), interruptible(std::less<>()));
-  uint64_t sum = 0;
-  for (size_t i = 0; i < hashes.size(); ++i) {
+template <typename Token>
+bool strictly_ascend(std::span<const Token> tokens) {
+  for (size_t i = 1; i < tokens.size(); ++i) {
     check_interruption_at(i);
-    if (i == 0 || hashes[i] != hashes[i - 1]) sum += hashes[i];
+    if (!(tokens[i - 1] < tokens[i])) return false;
   }
-  return sum;
+  return true;
+}
+
+// Returns the different tokens.
+template <typename Token>
+std::vector<Token> different(std::span<const Token> tokens) {
+  std::vector<Token> result;
+  result.reserve(tokens.size());
+  for_runs(tokens, [&](auto some) { result.insert(result.end(), some.begin(), some.end()); });
+  std::sort(result.begin(), result.end(), interruptible(std::less<>()));
+  result.erase(std::unique(result.begin(), result.end(), interruptible(std::equal_to<>())), result.end());
+  return result;
 }
 
 // Returns 64 bits that are the same for the same set. Most sets come in ascending order without repeated
 // tokens, and need no sorting.
 template <typename Token>
 uint64_t hash_of_set(std::span<const Token> tokens) {
-  const auto hash_of = [](const Token &token) { return mix_bits(token_value_hash(token)); };
-  uint64_t sum = 0;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    check_interruption_at(i);
-    if (i == 0 || tokens[i - 1] < tokens[i]) {
-      sum += hash_of(tokens[i]);
-      continue;
-    }
-    std::vector<uint64_t> hashes;
-    hashes.reserve(tokens.size());
-    for (size_t j = 0; j < tokens.size(); ++j) {
-      check_interruption_at(j);
-      hashes.push_back(hash_of(tokens[j]));
-    }
-    return mix_bits(sum_of_different(std::move(hashes)));
-  }
-  return mix_bits(sum);
+  if (strictly_ascend(tokens)) return mix_bits(sum_of_hashes(tokens));
+  const std::vector<Token> set = different(tokens);
+  return mix_bits(sum_of_hashes(std::span<const Token>(set)));
 }
 
 }  // namespace

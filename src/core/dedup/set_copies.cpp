@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/interruption.hpp"
-#include "core/base/token_hash.hpp"
+#include "core/dedup/set_hash.hpp"
 
 namespace simjoin {
 namespace {
@@ -20,10 +20,13 @@ constexpr size_t least_hashes = 1024;
 template <typename Token>
 uint32_t tag_of(std::span<const Token> tokens, std::span<const double> weights) {
   uint64_t sum = tokens.size();
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    check_interruption_at(i);
-    const uint64_t hash = token_value_hash(tokens[i]);
-    sum += weights.empty() ? hash : mix_bits(hash + std::bit_cast<uint64_t>(weights[i]));
+  if (weights.empty()) {
+    sum += sum_of_hashes(tokens);
+  } else {
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      check_interruption_at(i);
+      sum += mix_bits(token_value_hash(tokens[i]) + std::bit_cast<uint64_t>(weights[i]));
+    }
   }
   return static_cast<uint32_t>(mix_bits(sum) >> 32);
 }
@@ -90,11 +93,12 @@ bool same_bytes(const char *kept, std::span<const Token> tokens) {
       kept += sizeof size + size;
     }
   } else {
-    for (size_t begin = 0; begin < tokens.size(); begin += steps_between_checks) {
-      if (begin > 0) check_interruption();
-      const auto some = tokens.subspan(begin, std::min(steps_between_checks, tokens.size() - begin));
-      if (std::memcmp(kept + begin * sizeof(Token), some.data(), some.size_bytes()) != 0) return false;
-    }
+    bool same = true;
+    for_runs(tokens, [&](auto some) {
+      same = same && std::memcmp(kept, some.data(), some.size_bytes()) == 0;
+      kept += some.size_bytes();
+    });
+    return same;
   }
   return true;
 }
@@ -117,10 +121,14 @@ std::vector<Token> sorted(std::vector<Token> tokens) {
   return tokens;
 }
 
+// Returns the number of distinct tokens.
 template <typename Token>
-int64_t distinct_tokens(std::vector<Token> sorted_tokens) {
-  const auto end = std::unique(sorted_tokens.begin(), sorted_tokens.end(), interruptible(std::equal_to<>()));
-  return end - sorted_tokens.begin();
+int64_t distinct_tokens(std::span<const Token> tokens) {
+  if (std::ranges::adjacent_find(tokens, interruptible(std::greater_equal<>())) == tokens.end())
+    return static_cast<int64_t>(tokens.size());
+  std::vector<Token> in_order = sorted(copy_of(tokens));
+  const auto end = std::unique(in_order.begin(), in_order.end(), interruptible(std::equal_to<>()));
+  return end - in_order.begin();
 }
 
 }  // namespace
@@ -160,25 +168,31 @@ bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens, std::span<c
     return false;
   }
   KeptSet &kept = kept_[place->kept];
+  if (kept.similarity == not_known) kept.similarity = similarity_with_itself(tokens, weights);
   if (kept.similarity == no_similarity) return false;
   put_into_family(row, kept);
   return true;
 }
 
+// Returns the similarity of the set with a copy of it. A token of weight 0 counts as missing.
+template <typename Token>
+double SetCopies::similarity_with_itself(std::span<const Token> tokens,
+                                         std::span<const double> weights) const {
+  const int64_t size = weights.empty()
+                           ? distinct_tokens(tokens)
+                           : std::ranges::count_if(weights, [](double weight) { return weight > 0; });
+  if (!bounds_.satisfied(size, size, size)) return no_similarity;
+  return similarity(bounds_.measure(), size, size, size);
+}
+
 // Keeps a set whose hash has come for the second time, and returns its number. Returns not_kept if there is
-// no room.
+// no room. Most sets that come twice come no third time, so what only a third one needs is left for it.
 template <typename Token>
 uint32_t SetCopies::keep(uint32_t row, std::span<const Token> tokens, std::span<const double> weights) {
   const size_t bytes = weights.size_bytes() + kept_bytes(tokens);
   if (used_memory(table_.size()) + bytes + sizeof(KeptSet) > memory_limit_ || kept_.size() == not_kept)
     return not_kept;
-  // A token of weight 0 counts as missing.
-  const int64_t size = weights.empty()
-                           ? distinct_tokens(sorted(copy_of(tokens)))
-                           : std::ranges::count_if(weights, [](double weight) { return weight > 0; });
-  const bool similar = bounds_.satisfied(size, size, size);
-  kept_.push_back({bytes_.size(), tokens.size(), row, SetFamilies::none,
-                   similar ? similarity(bounds_.measure(), size, size, size) : no_similarity});
+  kept_.push_back({bytes_.size(), tokens.size(), row, SetFamilies::none, not_known});
   char *to = bytes_.extend(bytes);
   write_tokens(weights, to);
   write_tokens(tokens, to + weights.size_bytes());

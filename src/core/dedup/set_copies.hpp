@@ -59,7 +59,7 @@ class SetCopies {
  private:
   static constexpr uint32_t free_place = std::numeric_limits<uint32_t>::max();
   static constexpr uint32_t not_kept = free_place - 1;
-  static constexpr double no_similarity = -1;
+  static constexpr double no_similarity = -1, not_known = -2;
 
   struct Entry {
     uint32_t tag;   // part of the hash
@@ -73,11 +73,13 @@ class SetCopies {
     uint64_t tokens;
     uint32_t row;
     uint32_t family;    // `none` until a copy comes
-    double similarity;  // with itself; no_similarity if it is below the threshold
+    double similarity;  // with a copy; no_similarity if it is below the threshold, not_known at first
   };
 
   template <typename Token>
   bool is_copy(uint32_t row, std::span<const Token> tokens, std::span<const double> weights);
+  template <typename Token>
+  double similarity_with_itself(std::span<const Token> tokens, std::span<const double> weights) const;
   template <typename Token>
   uint32_t keep(uint32_t row, std::span<const Token> tokens, std::span<const double> weights);
   template <typename Token>

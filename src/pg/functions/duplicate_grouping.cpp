@@ -10,6 +10,7 @@ extern "C" {
 #include <string_view>
 
 #include "core/base/memory_shares.hpp"
+#include "core/dedup/id_order.hpp"
 #include "pg/base/arguments.hpp"
 #include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
@@ -30,23 +31,10 @@ struct LargeGroup {
   uint32_t representative;  // a row
 };
 
-struct IdOfRow {
-  int64 id;
-  uint32_t row;
-};
-
 // Returns the place of each row in the order of ids.
 uint32_t *places_by_id(const int64 *ids, size_t rows) {
   auto *places = allocate<uint32_t>(rows);
-  for (size_t i = 0; i < rows; ++i) places[i] = static_cast<uint32_t>(i);
-  if (std::is_sorted(ids, ids + rows)) return places;
-  auto *order = allocate<IdOfRow>(rows);
-  for (size_t i = 0; i < rows; ++i) order[i] = {ids[i], static_cast<uint32_t>(i)};
-  sort_interruptibly(
-      order, rows, [](const IdOfRow &a, const IdOfRow &b) { return a.id < b.id; },
-      [](const IdOfRow &) { return size_t{1}; });
-  for (size_t i = 0; i < rows; ++i) places[order[i].row] = static_cast<uint32_t>(i);
-  pfree(order);
+  call_cpp([&] { place_by_id(ids, static_cast<uint32_t>(rows), places); });
   return places;
 }
 

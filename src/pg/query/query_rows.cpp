@@ -7,9 +7,9 @@ extern "C" {
 #include <algorithm>
 #include <limits>
 
+#include "core/dedup/id_order.hpp"
 #include "core/set_slices.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/base/interruptible.hpp"
 #include "pg/query/query_source.hpp"
 #include "pg/rows/packed_rows.hpp"
 #include "pg/rows/row_context.hpp"
@@ -119,10 +119,10 @@ void feed_without_copies(const RowTarget &target, const SetSlice &sets) {
   if (run.rows > 0) target.engine->add(target.side, run);
 }
 
-// Takes those up to a NULL id. The ids are integers then, since there is a column beside the sets.
+// Takes those up to a NULL id or a row of the sample, which take() takes then. The ids are integers,
+// since there is a column beside the sets.
 void TargetReader::take_packed(BlockReader *block, const Oid *types) {
-  if (!are_integers(rows.keys) || target.weighted || target.sample != nullptr || target.equal != nullptr)
-    return;
+  if (!are_integers(rows.keys) || target.weighted) return;
   uint32_t count = 0;
   const ApartSets &apart = block->apart;
   const auto most = static_cast<uint32_t>(most_rows - rows.count());
@@ -131,12 +131,15 @@ void TargetReader::take_packed(BlockReader *block, const Oid *types) {
     bool nulls[2];
     unpack_row(apart.columns, apart.column, row, values, nulls);
     if (nulls[0]) break;
-    rows.ids.append(id_of(values[0], types[0]));
+    const int64 id = id_of(values[0], types[0]);
+    if (target.sample != nullptr && would_take(*target.sample, id, static_cast<uint32>(rows.count()))) break;
+    rows.ids.append(id);
     row += apart.row_bytes;
   }
   const SetSlice sets = packed_sets(*block, count);
   if (sets.rows == 0) return;
   call_cpp([&] {
+    if (target.equal != nullptr) for_each_integer_set(sets, [&](auto set) { target.equal->add(set); });
     if (target.copies != nullptr)
       feed_without_copies(target, sets);
     else
@@ -166,22 +169,8 @@ QueryRows read_rows(const char *query, const RowTarget &target) {
 
 void check_distinct_ids(const QueryRows &rows, const char *function) {
   if (!are_integers(rows.keys)) return;
-  InterruptCounter interrupts;
-  size_t i = 1;
-  for (; i < rows.count() && rows.ids[i - 1] < rows.ids[i]; ++i) interrupts.add(1);
-  if (i >= rows.count()) return;
-
-  auto *ids = allocate<int64>(rows.count());
-  std::copy(rows.ids.begin(), rows.ids.end(), ids);
-  sort_interruptibly(
-      ids, rows.count(), [](int64 a, int64 b) { return a < b; },
-      [](int64 id) { return comparison_cost(id); });
-  for (i = 1; i < rows.count(); ++i) {
-    interrupts.add(1);
-    if (ids[i - 1] != ids[i]) continue;
-    raise_repeated_id(ids[i], function);
-  }
-  pfree(ids);
+  const auto repeated = call_cpp([&] { return repeated_id(rows.ids.data(), rows.count()); });
+  if (repeated) raise_repeated_id(*repeated, function);
 }
 
 }  // namespace simjoin::pg

@@ -21,6 +21,15 @@ bool comes_before(const SampledSet &a, const SampledSet &b) {
   return a.priority < b.priority || (a.priority == b.priority && a.row < b.row);
 }
 
+// Returns the next row, which has this number, without its set.
+SampledSet row_to_offer(const RowSample &sample, int64 number, uint32 row) {
+  return {mix_bits(mix_bits(sample.seed) ^ static_cast<uint64>(number)), row, nullptr};
+}
+
+bool is_full(const RowSample &sample) {
+  return sample.rows.size() == sample.most;
+}
+
 // Returns a copy of the set's array, or nullptr where it is empty.
 ArrayType *copy_of(const RowSample &sample, const SetView &set) {
   if (set.count == 0) return nullptr;
@@ -46,12 +55,15 @@ RowSample *create_row_sample(uint32 most, uint64 seed, MemoryContext context, Me
   return sample;
 }
 
+bool would_take(const RowSample &sample, int64 number, uint32 row) {
+  return !is_full(sample) || comes_before(row_to_offer(sample, number, row), sample.rows[0]);
+}
+
 void offer_row(RowSample *sample, int64 number, uint32 row, const SetView &set) {
-  SampledSet offered = {mix_bits(mix_bits(sample->seed) ^ static_cast<uint64>(number)), row, nullptr};
+  if (!would_take(*sample, number, row)) return;
+  SampledSet offered = row_to_offer(*sample, number, row);
   GrowingArray<SampledSet> &rows = sample->rows;
-  const bool full = rows.size() == sample->most;
-  if (full && !comes_before(offered, rows[0])) return;
-  if (full) {
+  if (is_full(*sample)) {
     std::pop_heap(rows.begin(), rows.end(), comes_before);
     free_copy(*sample, rows.back().set);
     rows.shorten(rows.size() - 1);

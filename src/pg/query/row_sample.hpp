@@ -29,6 +29,9 @@ struct RowSample {
 // Returns an empty sample in the context. It errors where copies need more memory than the counter allows.
 RowSample *create_row_sample(uint32 most, uint64 seed, MemoryContext context, MemoryCounter *memory);
 
+// Returns whether the sample would take the next row.
+bool would_take(const RowSample &sample, int64 number, uint32 row);
+
 // Offers the next row to the sample. `number` is different for each row.
 void offer_row(RowSample *sample, int64 number, uint32 row, const SetView &set);
 
