@@ -31,7 +31,9 @@ SELECT searches('SELECT a.id, b.id FROM t a JOIN t b ON a.id < b.id ORDER BY jac
 SELECT searches('SELECT a.id, b.id FROM t a JOIN t b ON a.id < b.id ORDER BY a.s <%> b.s LIMIT 3');
 SELECT searches('SELECT a.id, b.id FROM t a JOIN t b ON a.id < b.id ORDER BY a.s <%> b.s LIMIT 900');
 SELECT searches('SELECT a.id, b.id FROM t a JOIN t b ON a.id < b.id ORDER BY overlap_count(a.s, b.s) DESC LIMIT 30');
+SET enable_nestloop = off;
 SELECT searches('SELECT a.id, b.id FROM t a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 9000');
+RESET enable_nestloop;
 SELECT a.id, b.id, round(jaccard_similarity(a.s, b.s)::numeric, 3) AS similarity FROM t a JOIN t b ON a.id < b.id AND a.cat = b.cat
 WHERE jaccard_similarity(a.s, b.s) < 1 ORDER BY jaccard_similarity(a.s, b.s) DESC, a.id, b.id LIMIT 6;
 
@@ -64,6 +66,7 @@ SELECT m AS call, c.* FROM unnest(ARRAY['l.s <%> r.s', 'jaccard_distance(r.s, l.
   LATERAL compare('SELECT l.id, r.id AS r, ' || m || ' AS s FROM l, r ORDER BY s, l.id, r.id LIMIT 30') c;
 
 -- Limits, ties, places of NULLs, further sort keys. The last ones need a comparison of all pairs.
+SET enable_nestloop = off;
 SELECT o AS "order", c.* FROM unnest(ARRAY['s DESC, l, r LIMIT 1', 's DESC NULLS LAST, l, r LIMIT 1', 's DESC, l, r LIMIT 700', 's DESC NULLS LAST, l, r LIMIT 4 OFFSET 93',
     's DESC, l, r LIMIT 40 OFFSET 660', 's DESC NULLS LAST, l % 3 - r % 4, l, r LIMIT 50', 's DESC NULLS LAST, name, l, r DESC LIMIT 300',
     's DESC NULLS LAST, l, r LIMIT 5000', 's DESC NULLS LAST, l, r LIMIT 9000', 's DESC, l, r LIMIT 14000', 's DESC NULLS LAST, l, r OFFSET 13000 LIMIT 500',
@@ -71,6 +74,7 @@ SELECT o AS "order", c.* FROM unnest(ARRAY['s DESC, l, r LIMIT 1', 's DESC NULLS
   LATERAL compare('SELECT l, r, s FROM (SELECT l.id AS l, r.id AS r, name, jaccard_similarity(l.s, r.s) AS s FROM l, r) q ORDER BY ' || o) c;
 SELECT o AS "order", c.* FROM unnest(ARRAY['s DESC NULLS LAST FETCH FIRST 7 ROWS WITH TIES', 's DESC NULLS LAST, l FETCH FIRST 13 ROWS WITH TIES', 's DESC FETCH FIRST ROW WITH TIES']) o,
   LATERAL compare('SELECT l, r, s FROM (SELECT l, r, s FROM (SELECT l.id AS l, r.id AS r, jaccard_similarity(l.s, r.s) AS s FROM l, r) q ORDER BY ' || o || ') q ORDER BY s, l, r') c;
+RESET enable_nestloop;
 -- By the similarity alone, equal sets come without a sort.
 SELECT q AS query, c.* FROM unnest(ARRAY['jaccard_similarity(l.s, r.s) AS s FROM l, r ORDER BY s DESC NULLS LAST LIMIT 70', 'jaccard_similarity(l.s, r.s) AS s FROM l, r ORDER BY s DESC LIMIT 2000',
     'cosine_similarity(a.s, b.s) AS s FROM t a JOIN t b ON a.id <> b.id ORDER BY s DESC LIMIT 9', 'a.s <%> b.s AS s FROM t a JOIN t b ON a.id < b.id ORDER BY s LIMIT 1500',
@@ -84,9 +88,6 @@ SELECT w AS condition, c.* FROM unnest(ARRAY['a.id < b.id', 'a.id <> b.id', 'a.i
     'a.id < b.id AND cosine_similarity(a.s, b.s) > 0.4', 'a.id = b.id + 1', 'a.id < b.id AND EXISTS (SELECT FROM l WHERE l.id = a.id)', 'a.id < b.id AND a.cat > 99', 'false']) w,
   LATERAL compare('SELECT a.id, b.id AS b, jaccard_similarity(a.s, b.s) AS s FROM t a, t b WHERE ' || w || ' ORDER BY s DESC, a.id, b.id LIMIT 6') c;
 SELECT c.* FROM compare('SELECT a.id, b.id AS b, containment(a.s, b.s) AS s FROM t a JOIN t b ON a.id <> b.id ORDER BY s DESC, a.id, b.id LIMIT 200') c;
-
--- With a threshold, and more pairs than the searches above it find.
-SELECT c.* FROM compare('SELECT a.id, b.id AS b, jaccard_similarity(a.s, b.s) AS s FROM t a JOIN t b ON a.id < b.id AND jaccard_similarity(a.s, b.s) >= 0.2 ORDER BY s DESC, a.id, b.id LIMIT (SELECT 900)') c;
 
 -- Three relations, subqueries, outer joins, a query within a query.
 SELECT q AS query, c.* FROM unnest(ARRAY[
@@ -110,6 +111,19 @@ EXCEPTION WHEN division_by_zero THEN
   RETURN true;
 END $$;
 SELECT c.* FROM compare('SELECT a.id, b.id AS b FROM t a JOIN t b ON a.id < b.id WHERE CASE WHEN a.id = 1 THEN fails() ELSE true END ORDER BY a.s <%> b.s, a.id, b.id LIMIT 900') c;
+
+-- Many copies. A condition that few pairs meet, and no index and no equality serves: searches in vain are given up.
+CREATE TABLE copies AS SELECT i AS id, i % 7 AS x, CASE WHEN i < 3 THEN 9 ELSE 0 END AS y, ARRAY[i % 2, 5, 6] AS s FROM generate_series(1, 500) i;
+ANALYZE copies;
+EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM copies a JOIN copies b ON a.id < b.id ORDER BY a.s <%> b.s LIMIT 3;
+SELECT searches('SELECT a.id, b.id FROM copies a JOIN copies b ON a.id < b.id AND a.x < b.y - 3 ORDER BY jaccard_similarity(a.s, b.s) DESC NULLS LAST LIMIT 3');
+SELECT o AS "order", c.* FROM unnest(ARRAY['s DESC, a, b LIMIT 4', 's DESC NULLS LAST LIMIT 4']) o,
+  LATERAL compare('SELECT s FROM (SELECT a.id AS a, b.id AS b, jaccard_similarity(a.s, b.s) AS s FROM copies a JOIN copies b ON a.id > b.id AND a.x < b.y - 3) q ORDER BY ' || o) c;
+SELECT o AS "order", c.* FROM unnest(ARRAY['s DESC, a, b LIMIT 4', 's DESC NULLS LAST LIMIT 4']) o,
+  LATERAL compare('SELECT s FROM (SELECT a.id AS a, b.id AS b, jaccard_similarity(a.s, b.s) AS s FROM copies a JOIN copies b ON a.x < b.y - 8) q ORDER BY ' || o) c;
+
+-- With a threshold, and more pairs than the searches above it find.
+SELECT c.* FROM compare('SELECT a.id, b.id AS b, jaccard_similarity(a.s, b.s) AS s FROM copies a JOIN copies b ON a.x < b.y - 3 AND jaccard_similarity(a.s, b.s) >= 0.2 ORDER BY s DESC, a.id, b.id LIMIT 600') c;
 
 -- Where an index finds the few pairs that meet the conditions, few searches are made. With a volatile policy there are none.
 SET enable_seqscan = off;

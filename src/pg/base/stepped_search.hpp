@@ -9,36 +9,52 @@ extern "C" {
 #include "nodes/execnodes.h"
 }
 
+#include <limits>
+
 #include "pg/base/interrupts.hpp"
 #include "pg/base/scan_nodes.hpp"
 
 namespace simjoin::pg {
 
+constexpr int64 unlimited_work = std::numeric_limits<int64>::max() / 2;  // it can be counted up and down
+
 // Each step runs an input of the node from its beginning, with a wider bound than the step before, and its
-// rows come in order. After the last step all rows come, by another input.
+// rows come in order. After the last step all rows come, by another input. They come at once if the input of
+// a step has used up what work there is for searches, before the step has a row.
 struct SteppedSearch {
-  int first, steps;  // of the steps, those from `first` on are made, before `steps`
-  int most_rows;     // that are asked for; 0 where this is not known
-  int step;          // after the last one all rows come
-  bool begun;        // the step has a row, or had one
-  int64 taken;       // rows of the step
-  int searches;      // for EXPLAIN ANALYZE: the most of an execution
-  bool all_rows;     // the same: whether they came
+  int first, steps;   // of the steps, those from `first` on are made, before `steps`
+  int most_rows;      // that are asked for; 0 where this is not known
+  int64 most_work;    // of the inputs of all steps together
+  int step;           // after the last one all rows come
+  int finished;       // the last step whose rows have come
+  bool begun;         // the step has a row, or had one
+  int64 taken;        // rows of the step
+  int64 work_left;    // the input of a step counts it down, and ends below 0
+  int64 spared;       // the same for the next step, while this one has rows
+  int searches;       // for EXPLAIN ANALYZE: the most of an execution
+  bool all_rows;      // the same: whether they came
+  bool has_given_up;  // the same: since there was no work left
 
   bool searching() const { return step < steps; }
+  bool any_finished() const { return finished >= first; }
+
+  void restart() {
+    step = first;
+    finished = first - 1;
+    begun = false;
+    work_left = spared = most_work;
+  }
 };
 
 // Begins a node that searches. Each step sorts anew, so no input is asked to go back.
 inline void begin_steps(CustomScanState *node, SteppedSearch *search, int first, int steps, int most_rows,
-                        EState *estate, int eflags) {
-  *search = {.first = first,
-             .steps = steps,
-             .most_rows = most_rows,
-             .step = first,
-             .begun = false,
-             .taken = 0,
-             .searches = 0,
-             .all_rows = false};
+                        int64 most_work, EState *estate, int eflags) {
+  *search = {};
+  search->first = first;
+  search->steps = steps;
+  search->most_rows = most_rows;
+  search->most_work = most_work;
+  search->restart();
   begin_inputs(node, estate, eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 }
 
@@ -54,7 +70,7 @@ TupleTableSlot *next_of_step(SteppedSearch *search, PlanState *input, Bound *cur
     if (!search->begun) {
       search->begun = true;
       search->taken = 0;
-      search->searches = Max(search->searches, Min(search->step + 1, search->steps) - search->first);
+      if (search->searching()) search->searches = Max(search->searches, search->step + 1 - search->first);
       search->all_rows |= !search->searching();
       ExecReScan(input);
       // The rows of earlier steps are among those of this one, and count towards the limit.
@@ -84,6 +100,16 @@ inline TupleTableSlot *return_row(CustomScanState *node, TupleTableSlot *row) {
   return node->ss.ps.ps_ProjInfo != nullptr ? ExecProject(node->ss.ps.ps_ProjInfo) : result;
 }
 
+// Goes to the next step, or to all rows.
+inline void end_step(SteppedSearch *search) {
+  const bool gives_up = search->searching() && search->work_left < 0;
+  if (!gives_up) search->finished = search->step;
+  search->has_given_up |= gives_up;
+  search->step = gives_up ? search->steps : search->step + 1;
+  search->begun = false;
+  search->work_left = search->spared;
+}
+
 // Returns the node's next row. input() and bound() are those of the step, and came_before(row) says whether
 // the row came in an earlier one.
 template <class Bound, class Input, class BoundOfStep, class CameBefore>
@@ -93,20 +119,22 @@ TupleTableSlot *exec_steps(CustomScanState *node, SteppedSearch *search, Bound *
   while (search->step <= search->steps) {
     check_interrupts();
     TupleTableSlot *row = next_of_step(search, input(), current, bound());
-    if (TupIsNull(row)) {
-      ++search->step;
-      search->begun = false;
-    } else if (search->step == search->first || !came_before(row)) {
-      return return_row(node, row);
+    if (TupIsNull(row) || (search->searching() && search->work_left < 0)) {
+      end_step(search);
+      continue;
     }
+    if (search->taken == 1) {
+      search->spared = search->work_left;
+      search->work_left = unlimited_work;  // the row may go up, so the step is not given up
+    }
+    if (!search->any_finished() || !came_before(row)) return return_row(node, row);
   }
   return nullptr;
 }
 
 inline void rescan_steps(CustomScanState *node, SteppedSearch *search) {
   ExecClearTuple(node->ss.ss_ScanTupleSlot);
-  search->step = search->first;
-  search->begun = false;
+  search->restart();
   pass_changed_parameters(node);
 }
 

@@ -38,14 +38,15 @@ void begin_nearest(CustomScanState *node, EState *estate, int eflags) {
   NearestState *state = state_of(node);
   auto *plan = castNode(CustomScan, node->ss.ps.plan);
   state->plan = read_nearest_plan(plan);
-  begin_steps(node, &state->search, 0, state->plan.steps, state->plan.most_rows, estate, eflags);
+  begin_steps(node, &state->search, 0, state->plan.steps, state->plan.most_rows, unlimited_work, estate,
+              eflags);
 }
 
 // Returns whether the row came in an earlier step.
 bool came_before(const NearestState *state, TupleTableSlot *slot) {
   bool isnull;
   const Datum distance = slot_getattr(slot, state->plan.distance, &isnull);
-  return !isnull && DatumGetFloat8(distance) <= search_distance(state->search.step - 1);
+  return !isnull && DatumGetFloat8(distance) <= search_distance(state->search.finished);
 }
 
 TupleTableSlot *exec_nearest(CustomScanState *node) {

@@ -110,17 +110,24 @@ void note_partners(JoinState *state, const JoinPair &pair) {
   left.slot_matched = right.slot_matched = true;
 }
 
+// Returns whether the node that searches by the join gives the search up.
+bool is_given_up(const JoinState *state) {
+  return state->search.pairs_left != nullptr && *state->search.pairs_left < 0;
+}
+
 // Finds the next pair that satisfies all of the join's clauses and yields a row. Makes it the scan tuple.
 bool next_match(JoinState *state) {
   ExprContext *context = state->css.ss.ps.ps_ExprContext;
   const JoinType jointype = state->facts.jointype;
   JoinPair pair;
-  while (!streamed_row_is_done(state) && next_pair(state, &pair)) {
+  while (!is_given_up(state) && !streamed_row_is_done(state) && next_pair(state, &pair)) {
     check_interrupts();
     if (state->facts.asks_for_existence() && has_partner(state->inputs[Side::left], pair.left)) continue;
     ResetExprContext(context);
     fill_scan_tuple(state, pair);
-    if (!ExecQual(state->join_quals, context)) {
+    const bool matches = ExecQual(state->join_quals, context);
+    if (state->search.pairs_left != nullptr) *state->search.pairs_left += matches ? 1 : -1;
+    if (!matches) {
       InstrCountFiltered1(&state->css.ss.ps, 1);
       continue;
     }
@@ -136,7 +143,7 @@ bool next_match(JoinState *state) {
 bool next_of_stream(JoinState *state) {
   do {
     if (next_match(state) || end_streamed_row(state)) return true;
-  } while (next_streamed_row(state));
+  } while (!is_given_up(state) && next_streamed_row(state));
   return false;
 }
 
@@ -180,6 +187,10 @@ void discard_execution(JoinState *state) {
 // Makes the next joined row the scan tuple. Returns false at the end.
 bool next_joined_row(JoinState *state) {
   for (;;) {
+    if (is_given_up(state) && state->phase != JoinPhase::feed && state->phase != JoinPhase::done) {
+      discard_execution(state);
+      enter(state, JoinPhase::done);
+    }
     switch (state->phase) {
       case JoinPhase::feed:
         begin_recheck(state);

@@ -25,7 +25,7 @@ constexpr int tenths = 10;
 constexpr double overlaps[] = {std::numeric_limits<double>::infinity(), 256, 64, 16, 8, 4, 2, 1};
 
 // What the child that runs looks for.
-PairSearch pair_search = {std::numeric_limits<double>::quiet_NaN(), false};
+PairSearch pair_search = {std::numeric_limits<double>::quiet_NaN(), false, nullptr};
 
 struct NearestPairsState {
   CustomScanState css;
@@ -46,7 +46,8 @@ NearestPairsPlan read_nearest_pairs(const CustomScan *plan) {
           .column = static_cast<AttrNumber>(list_nth_int(encoded, 3)),
           .first_step = list_nth_int(encoded, 4),
           .steps = list_nth_int(encoded, 5),
-          .most_rows = list_nth_int(encoded, 6)};
+          .most_rows = list_nth_int(encoded, 6),
+          .most_pairs = list_nth_int(encoded, 7)};
 }
 
 void begin_nearest_pairs(CustomScanState *node, EState *estate, int eflags) {
@@ -55,8 +56,8 @@ void begin_nearest_pairs(CustomScanState *node, EState *estate, int eflags) {
   state->plan = read_nearest_pairs(plan);
   const auto *column = list_nth_node(TargetEntry, plan->custom_scan_tlist, state->plan.column - 1);
   state->whole_numbers = exprType(reinterpret_cast<Node *>(column->expr)) == INT4OID;
-  begin_steps(node, &state->search, state->plan.first_step, state->plan.steps, state->plan.most_rows, estate,
-              eflags);
+  begin_steps(node, &state->search, state->plan.first_step, state->plan.steps, state->plan.most_rows,
+              state->plan.most_pairs == 0 ? unlimited_work : state->plan.most_pairs, estate, eflags);
 }
 
 PlanState *child_of_step(const NearestPairsState *state) {
@@ -72,16 +73,17 @@ bool came_before(const NearestPairsState *state, TupleTableSlot *slot) {
   const Datum datum = slot_getattr(slot, plan.column, &isnull);
   if (isnull) return plan.nulls_first;
   const double value = state->whole_numbers ? DatumGetInt32(datum) : DatumGetFloat8(datum);
-  const double threshold = threshold_of_step(plan.measure, plan.distance, state->search.step - 1);
+  const double threshold = threshold_of_step(plan.measure, plan.distance, state->search.finished);
   return plan.distance ? value <= threshold : value >= threshold;
 }
 
 // Returns what the child of a step looks for.
-PairSearch search_of_step(const NearestPairsState *state) {
+PairSearch search_of_step(NearestPairsState *state) {
   const NearestPairsPlan &plan = state->plan;
   const int step = state->search.step;
   if (!state->search.searching()) return {};
-  return {threshold_of_step(plan.measure, plan.distance, step), plan.nulls_first && step == plan.first_step};
+  return {threshold_of_step(plan.measure, plan.distance, step), plan.nulls_first && step == plan.first_step,
+          &state->search.work_left};
 }
 
 TupleTableSlot *exec_nearest_pairs(CustomScanState *node) {
@@ -106,6 +108,7 @@ void explain_nearest_pairs(CustomScanState *node, List *, ExplainState *es) {
         plan.distance ? "Largest Distance" : "Least Similarity", nullptr,
         threshold_of_step(plan.measure, plan.distance, plan.first_step + state->search.searches - 1),
         plan.measure == Measure::overlap ? 0 : 1, es);
+  if (state->search.has_given_up) ExplainPropertyBool("Searches Given Up", true, es);
   ExplainPropertyBool("All Pairs Compared", state->search.all_rows, es);
 }
 
@@ -121,7 +124,7 @@ const CustomExecMethods nearest_pairs_exec_methods = exec_methods_of({.name = ne
 List *encode_nearest_pairs(const NearestPairsPlan &plan) {
   List *encoded = list_make5_int(static_cast<int>(plan.measure), plan.distance, plan.nulls_first, plan.column,
                                  plan.first_step);
-  return list_concat(encoded, list_make2_int(plan.steps, plan.most_rows));
+  return list_concat(encoded, list_make3_int(plan.steps, plan.most_rows, plan.most_pairs));
 }
 
 int count_steps(Measure measure) {

@@ -23,6 +23,7 @@ struct NearestPairsPlan {
   int first_step;     // 1 without the third child
   int steps;          // from 0 on, those with a threshold
   int most_rows;      // that are asked for; 0 where this is not known
+  int most_pairs;     // that all searches may look at in vain; 0 for any number
 };
 
 List *encode_nearest_pairs(const NearestPairsPlan &plan);
@@ -37,7 +38,9 @@ int count_steps(Measure measure);
 // What a join below the node looks for.
 struct PairSearch {
   double threshold;
-  bool nulls;  // pairs of sets that are NULL as well
+  bool nulls;         // pairs of sets that are NULL as well
+  int64 *pairs_left;  // counted down by pairs that do not meet the conditions and up by others; the join
+                      // ends below 0. NULL for any number
 };
 
 // Returns what the node that runs looks for. Called by a join below it.

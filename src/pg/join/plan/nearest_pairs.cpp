@@ -25,14 +25,12 @@ extern "C" {
 #include "pg/join/clause/match.hpp"
 #include "pg/join/estimate/selectivity.hpp"
 #include "pg/join/exec/nearest_pairs.hpp"
+#include "pg/join/plan/pair_searches.hpp"
 #include "pg/join/plan/path.hpp"
 
 namespace simjoin::pg {
 namespace {
 
-// The step that the last search is expected to be in, and by what factor all searches cost more.
-constexpr int expected_step = 3;
-constexpr double cost_of_earlier_steps = 2;
 constexpr double few_rows = 0.01;  // the share of a relation that an index scan reads for a row
 
 const CustomScanMethods nearest_pairs_plan_methods = {.CustomName = nearest_pairs_name,
@@ -74,21 +72,6 @@ List *sort_keys_of_pairs(PlannerInfo *root, RelOptInfo *joinrel) {
   return root->query_pathkeys;
 }
 
-// Returns the condition that a search has with a threshold, which estimates use.
-RestrictInfo *condition_of_search(PlannerInfo *root, Expr *call, double threshold, bool distance) {
-  const Oid type = exprType(reinterpret_cast<Node *>(call));
-  const Oid family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-  const Oid op = get_opfamily_member(family, type, type,
-                                     distance ? BTLessEqualStrategyNumber : BTGreaterEqualStrategyNumber);
-  Const *value = type == INT4OID ? makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
-                                             Int32GetDatum(static_cast<int32>(threshold)), false, true)
-                                 : makeConst(FLOAT8OID, -1, InvalidOid, sizeof(float8),
-                                             Float8GetDatum(threshold), false, FLOAT8PASSBYVAL);
-  Expr *condition =
-      make_opclause(op, BOOLOID, false, call, reinterpret_cast<Expr *>(value), InvalidOid, InvalidOid);
-  return make_simple_restrictinfo(root, condition);
-}
-
 // Returns the expression that the key sorts by, NULL where there are several, by an equality.
 Expr *sorted_expression_of_join(const PathKey *key) {
   Expr *found = nullptr;
@@ -102,28 +85,18 @@ Expr *sorted_expression_of_join(const PathKey *key) {
   return found;
 }
 
-// Returns the similarity clause of the first sort key, if that is one of the rows of both inputs, as it would
-// be with the threshold of a step; else NULL.
-SimilarityClause *clause_of_order(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-                                  RelOptInfo *inner) {
+// Describes the call that the first sort key is, if that gives the most similar rows first. Else returns
+// false.
+bool describe_order_of_pairs(PlannerInfo *root, SimilarityClause *described) {
   const auto *key = linitial_node(PathKey, root->query_pathkeys);
   Expr *call = sorted_expression_of_join(key);
   auto *node = reinterpret_cast<Node *>(call);
-  SimilarityClause described = {};
-  if (call == nullptr || key->pk_eclass->ec_has_volatile || !describe_call(node, &described) ||
-      described.call != call)
-    return nullptr;
+  if (call == nullptr || key->pk_eclass->ec_has_volatile || !describe_call(node, described) ||
+      described->call != call)
+    return false;
   const Oid type = exprType(node);
-  if (described.distance != compat::ascends(key) || (type != FLOAT8OID && type != INT4OID) ||
-      lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf != key->pk_opfamily)
-    return nullptr;
-  const double threshold = threshold_of_step(described.measure, described.distance, expected_step);
-  RestrictInfo *condition = condition_of_search(root, call, threshold, described.distance);
-  List *clauses = find_similarity_clauses(root, joinrel, outer, inner, JOIN_INNER, list_make1(condition));
-  if (list_length(clauses) != 1) return nullptr;
-  auto *clause = static_cast<SimilarityClause *>(linitial(clauses));
-  clause->ranked = true;
-  return clause;
+  return described->distance == compat::ascends(key) && (type == FLOAT8OID || type == INT4OID) &&
+         lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf == key->pk_opfamily;
 }
 
 // Returns whether the query bounds the similarity that it sorts by, and the bound where it is known.
@@ -150,10 +123,10 @@ bool compares_few_pairs(const Path *path) {
 // reads few pairs, that join is no comparison of all pairs, so few steps are made, above its threshold.
 int steps_above(const SimilarityClause &order, bool bounded, double bound, const Path *all) {
   if (!bounded)
-    return compares_few_pairs(all) ? Min(expected_step + 1, count_steps(order.measure))
+    return compares_few_pairs(all) ? Min(last_expected_step + 1, count_steps(order.measure))
                                    : count_steps(order.measure);
   int steps = 1;
-  while (steps <= expected_step) {
+  while (steps <= last_expected_step) {
     const double threshold = threshold_of_step(order.measure, order.distance, steps);
     if ((order.distance ? 1 - threshold : threshold) <= bound) break;
     ++steps;
@@ -212,23 +185,25 @@ const CustomPathMethods nearest_pairs_path_methods = {.CustomName = nearest_pair
                                                       .PlanCustomPath = plan_nearest_pairs,
                                                       .ReparameterizeCustomPathByChild = nullptr};
 
-// Adds the path of a search and of all pairs.
-void add_pairs_path(PlannerInfo *root, RelOptInfo *joinrel, Path *search, Path *all, List *pathkeys,
-                    NearestPairsPath *pairs) {
-  search = with_similarity(root, joinrel, search, pairs->call);
+// Adds the path of searches and of all pairs.
+void add_pairs_path(PlannerInfo *root, RelOptInfo *joinrel, Path *search, const ExpectedSearches &expected,
+                    Path *all, List *pathkeys, NearestPairsPath *pairs) {
+  Path *found = with_similarity(root, joinrel, search, pairs->call);
+  // The engine knows the similarity.
+  found->total_cost = search->total_cost + found->rows * cpu_tuple_cost;
   all = with_similarity(root, joinrel, all, pairs->call);
   auto *sorted_search =
-      reinterpret_cast<Path *>(create_sort_path(root, joinrel, search, pathkeys, root->limit_tuples));
+      reinterpret_cast<Path *>(create_sort_path(root, joinrel, found, pathkeys, root->limit_tuples));
   auto *sorted_all =
       reinterpret_cast<Path *>(create_sort_path(root, joinrel, all, pathkeys, root->limit_tuples));
   CustomPath *custom = &pairs->custom;
   begin_path(custom, joinrel, pathkeys, &nearest_pairs_path_methods);
   custom->path.rows = joinrel->rows;
   // The first pairs are expected to be found by searches.
-  custom->path.startup_cost = cost_of_earlier_steps * sorted_search->total_cost;
+  custom->path.startup_cost = cost_of_searches(expected, search, expected.step == 0 ? found : sorted_search);
   custom->path.total_cost = custom->path.startup_cost + sorted_all->total_cost;
   custom->custom_paths = list_make2(sorted_search, sorted_all);
-  if (pairs->plan.first_step == 0) custom->custom_paths = lappend(custom->custom_paths, search);
+  if (pairs->plan.first_step == 0) custom->custom_paths = lappend(custom->custom_paths, found);
   add_path(joinrel, &custom->path);
 }
 
@@ -243,7 +218,10 @@ void offer_nearest_pairs(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *out
   if (!Settings::enable_nearest() || !asks_for_first_pairs(root, joinrel)) return;
   // all_pairs() asks for the joins of a relation of its own.
   if (!list_member_ptr(root->join_rel_list, joinrel) || has_join_barrier(root, extra->restrictlist)) return;
-  SimilarityClause *order = clause_of_order(root, joinrel, outer, inner);
+  SimilarityClause described = {};
+  if (!describe_order_of_pairs(root, &described)) return;
+  const PairsToSearch search = {root, joinrel, outer, inner, extra};
+  SimilarityClause *order = clause_of_step(search, described, last_expected_step);
   if (order == nullptr) return;
   auto *pairs = static_cast<NearestPairsPath *>(palloc0(sizeof(NearestPairsPath)));
   double bound = 0;
@@ -260,14 +238,14 @@ void offer_nearest_pairs(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *out
   List *pathkeys = sort_keys_of_pairs(root, joinrel);
   pairs->plan.first_step = order->measure == Measure::overlap || list_length(pathkeys) > 1 ? 1 : 0;
   pairs->plan.most_rows = rows_asked_for(root, joinrel->relids, list_length(pathkeys));
-  const double selectivity = pair_selectivity(root, *order, extra->sjinfo) *
-                             clauselist_selectivity(root, extra->restrictlist, 0, JOIN_INNER, extra->sjinfo);
-  const double rows = clamp_row_est(outer->rows * inner->rows * selectivity);
-  if (bounded && root->limit_tuples > rows) return;  // the searches are expected to find too few
-  JoinPath *search = make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, extra->restrictlist,
-                               rows, list_make1(order));
-  if (search == nullptr) return;
-  add_pairs_path(root, joinrel, &search->custom.path, all, pathkeys, pairs);
+  // With a bound, searches stay above it, so that they cost little more than the query's own join.
+  pairs->plan.most_pairs = bounded ? 0 : most_pairs_in_vain(search, all);
+  const ExpectedSearches expected = expect_searches(search, described, pairs->plan.first_step,
+                                                    Min(last_expected_step, pairs->plan.steps - 1));
+  if (bounded && root->limit_tuples > expected.rows) return;  // the searches are expected to find too few
+  JoinPath *join = make_join(root, joinrel, outer, inner, JOIN_INNER, extra->sjinfo, extra->restrictlist,
+                             expected.rows, list_make1(expected.order));
+  if (join != nullptr) add_pairs_path(root, joinrel, &join->custom.path, expected, all, pathkeys, pairs);
 }
 
 }  // namespace simjoin::pg
