@@ -142,6 +142,24 @@ ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 DROP OWNED BY regress_simjoin_pairs;
 DROP ROLE regress_simjoin_pairs;
 
+-- Why it is not used.
+CREATE FUNCTION why_not(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF line LIKE '%Nearest Pairs Not Used%' THEN RETURN line; END IF;
+  END LOOP;
+  RETURN NULL;
+END $$;
+SELECT q AS query, why_not('SELECT a.id, b.id AS b FROM ' || q) FROM unnest(ARRAY['t a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3',
+    't a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) LIMIT 3', 't a JOIN t b ON a.id < b.id ORDER BY a.s <%> b.s DESC LIMIT 3',
+    't a JOIN t b ON a.id < b.id ORDER BY a.id, jaccard_similarity(a.s, b.s) DESC LIMIT 3', 't a JOIN t b ON a.id < b.id ORDER BY round(jaccard_similarity(a.s, b.s)::numeric, 1) DESC LIMIT 3',
+    't a JOIN t b ON a.id < b.id ORDER BY edit_distance(a.name, b.name) LIMIT 3', 't a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC',
+    't a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3 FOR UPDATE', 't a LEFT JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3',
+    't a JOIN t b ON a.id < b.id GROUP BY a.id, b.id, jaccard_similarity(a.s, b.s) ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3', 't a JOIN t b ON a.id < b.id AND random() < 2 ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3',
+    't a JOIN (SELECT * FROM t LIMIT 90) b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3', 't a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 19000']) q;
+
 -- Weights, and no columns at all.
 CREATE TABLE w AS SELECT id, s, array_fill(1.5::float4, ARRAY[cardinality(s)]) AS w FROM (SELECT id, ARRAY(SELECT DISTINCT u FROM unnest(s) u ORDER BY u) AS s FROM t) t;
 ANALYZE w;

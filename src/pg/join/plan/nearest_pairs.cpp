@@ -54,15 +54,6 @@ bool asks_for_first_pairs(PlannerInfo *root, RelOptInfo *joinrel) {
          root->query_pathkeys == root->sort_pathkeys && bms_equal(root->all_baserels, joinrel->relids);
 }
 
-// Returns whether the join evaluates conditions that are to come before what else looks at its rows: the
-// number of pairs that a search finds would reveal rows that they hide.
-bool has_join_barrier(PlannerInfo *root, List *restrictlist) {
-  ListCell *cell;
-  foreach (cell, restrictlist)
-    if (lfirst_node(RestrictInfo, cell)->security_level < root->qual_security_level) return true;
-  return false;
-}
-
 // Returns the sort keys that the join's columns suffice for, from the first one on. All or one of them.
 List *sort_keys_of_pairs(PlannerInfo *root, RelOptInfo *joinrel) {
   ListCell *cell;
@@ -211,6 +202,27 @@ void add_pairs_path(PlannerInfo *root, RelOptInfo *joinrel, Path *search, const 
 
 void register_nearest_pairs_methods() {
   RegisterCustomScanMethods(&nearest_pairs_plan_methods);
+}
+
+bool has_join_barrier(PlannerInfo *root, List *restrictlist) {
+  ListCell *cell;
+  foreach (cell, restrictlist)
+    if (lfirst_node(RestrictInfo, cell)->security_level < root->qual_security_level) return true;
+  return false;
+}
+
+PairsObstacle obstacle_in_order(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
+                                RelOptInfo *inner) {
+  const auto *key = linitial_node(PathKey, root->query_pathkeys);
+  auto *call = reinterpret_cast<Node *>(sorted_expression_of_join(key));
+  SimilarityClause described = {};
+  if (call != nullptr && describe_call(call, &described) && described.distance != compat::ascends(key))
+    return {"the least similar pairs come first", "Sort by a similarity DESC, or by a distance."};
+  if (describe_order_of_pairs(root, &described) &&
+      clause_of_step({root, joinrel, outer, inner, nullptr}, described, last_expected_step) != nullptr)
+    return {};
+  return {"the first sort key is no measure without weights of one set of each side",
+          "Sort by a call such as jaccard_similarity(l, r) DESC. Round or cast it in the SELECT list alone."};
 }
 
 void offer_nearest_pairs(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

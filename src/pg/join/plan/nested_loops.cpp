@@ -20,8 +20,17 @@ extern "C" {
 #include "pg/join/clause/match.hpp"
 #include "pg/join/clause/sums.hpp"
 #include "pg/join/clause/trigrams.hpp"
+#include "pg/join/plan/pairs_obstacle.hpp"
 
 namespace simjoin::pg {
+
+bool computes_similarity(Node *expr) {
+  SimilarityClause call = {};
+  TrigramCall trigrams;
+  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams) || is_edit_call(expr) ||
+         describe_jaro_call(expr, &call) != JaroKind::none;
+}
+
 namespace {
 
 // A subplan runs for each row of another one, which is not known here.
@@ -105,14 +114,6 @@ bool has_outer_row(Node *expr, void *) {
   if (expr == nullptr) return false;
   if (IsA(expr, Param)) return castNode(Param, expr)->paramkind == PARAM_EXEC;
   return compat::walk_children(expr, has_outer_row, nullptr);
-}
-
-// Returns whether the expression is a call of a measure, of pg_trgm or of an edit distance.
-bool computes_similarity(Node *expr) {
-  SimilarityClause call = {};
-  TrigramCall trigrams;
-  return describe_call(expr, &call) || describe_trigram_call(expr, &trigrams) || is_edit_call(expr) ||
-         describe_jaro_call(expr, &call) != JaroKind::none;
 }
 
 bool computes_edits(Node *expr, void *) {
@@ -322,7 +323,7 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
   look_at_plan(innerPlan(plan), inner_loops, slowest);
 }
 
-void look_at_statement(const PlannedStmt *statement) {
+void look_at_statement(const PlannedStmt *statement, PairsObstacle of_pairs) {
   SlowLoop slowest = {};
   look_at_plan(statement->planTree, 1, &slowest);
   look_at_plans(statement->subplans, least_loops_of_subplan, &slowest);
@@ -330,19 +331,28 @@ void look_at_statement(const PlannedStmt *statement) {
   const Obstacle obstacle =
       Settings::enable_join() ? slowest.obstacle : Obstacle{"simjoin.enable_join is off", nullptr};
   add_explain_note(psprintf("Similarity Join Not Used: %s", obstacle.why));
+  if (obstacle.why != no_bound.why) of_pairs = {};  // the similarity is computed for a condition
+  if (of_pairs.why != nullptr) add_explain_note(psprintf("Nearest Pairs Not Used: %s", of_pairs.why));
   if (!Settings::enable_join() || Settings::notice_pairs() == 0 || slowest.pairs < Settings::notice_pairs())
     return;
   ereport(NOTICE,
           (errmsg("the plan computes a similarity for some %.0e pairs of rows, one after the other",
                   slowest.pairs),
-           errdetail("The similarity join is not used: %s.", obstacle.why), errhint("%s", obstacle.hint)));
+           of_pairs.why == nullptr
+               ? errdetail("The similarity join is not used: %s.", obstacle.why)
+               : errdetail("The similarity join is not used: %s. The best pairs are not searched for: %s.",
+                           obstacle.why, of_pairs.why),
+           errhint("%s", of_pairs.why == nullptr ? obstacle.hint : of_pairs.hint)));
 }
 
 PlannedStmt *plan_statement(Query *query, const char *text, int cursor_options, ParamListInfo parameters) {
+  const PairsObstacle around = exchange_pairs_obstacle({});
   PlannedStmt *statement = previous_planner_hook != nullptr
                                ? previous_planner_hook(query, text, cursor_options, parameters)
                                : standard_planner(query, text, cursor_options, parameters);
-  if (explaining() || (Settings::enable_join() && Settings::notice_pairs() > 0)) look_at_statement(statement);
+  const PairsObstacle of_pairs = exchange_pairs_obstacle(around);
+  if (explaining() || (Settings::enable_join() && Settings::notice_pairs() > 0))
+    look_at_statement(statement, of_pairs);
   return statement;
 }
 

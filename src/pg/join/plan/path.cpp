@@ -36,6 +36,7 @@ PG_FUNCTION_INFO_V1(simjoin_edit_distance_support);
 #include "pg/join/plan/input_paths.hpp"
 #include "pg/join/plan/nearest_pairs.hpp"
 #include "pg/join/plan/nested_loops.hpp"
+#include "pg/join/plan/pairs_obstacle.hpp"
 #include "pg/join/plan/plan.hpp"
 #include "pg/join/plan/row_identity.hpp"
 #include "pg/rows/parallel_rows.hpp"
@@ -269,6 +270,7 @@ void join_pathlist_hook(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *oute
   // As with enable_hashjoin, a FULL join keeps its only plan.
   if (Settings::enable_join() || jointype == JOIN_FULL)
     offer_join(root, joinrel, outer, inner, jointype, extra);
+  note_pairs_obstacle(root, joinrel, outer, inner, jointype, extra->restrictlist);
   if (jointype == JOIN_FULL) check_full_join(joinrel, inner, extra->sjinfo, extra->restrictlist);
 }
 
