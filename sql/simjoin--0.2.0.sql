@@ -1343,7 +1343,7 @@ CREATE FUNCTION create_similarity_index(relation regclass, tokens text, threshol
 AS 'MODULE_PATHNAME', 'simjoin_create_similarity_index' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION create_similarity_index(regclass, text, float8, text) IS 'makes an index on the sets of a column or an expression, for searches from this threshold on';
 CREATE FUNCTION similarity_index_check(index regclass) RETURNS int8
-AS 'MODULE_PATHNAME', 'simjoin_similarity_index_check' LANGUAGE C VOLATILE STRICT;
+AS 'MODULE_PATHNAME', 'simjoin_similarity_index_check' LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION similarity_index_check(regclass) IS 'checks that an index on sets has each row of its table, and returns the number of rows';
 
 -- Triggers that keep near-duplicates out of a table.

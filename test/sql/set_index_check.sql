@@ -89,6 +89,7 @@ CREATE INDEX checked_big ON checked USING gin (big);
 SELECT similarity_index_check('checked_big');
 SELECT similarity_index_check('checked');
 SELECT similarity_index_check(0);
+SELECT similarity_index_check(NULL);
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'checked_tokens'::regclass;
 SELECT similarity_index_check('checked_tokens');
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'checked_tokens'::regclass;

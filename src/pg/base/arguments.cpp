@@ -15,13 +15,6 @@ const char *string_argument(FunctionCallInfo fcinfo, int number) {
   return text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
-bool any_null(FunctionCallInfo fcinfo, std::initializer_list<int> may_be_null) {
-  for (int i = 0; i < PG_NARGS(); ++i)
-    if (PG_ARGISNULL(i) && std::find(may_be_null.begin(), may_be_null.end(), i) == may_be_null.end())
-      return true;
-  return false;
-}
-
 void raise_argument(const char *function, const char *argument, const char *value, const char *hint) {
   ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("%s: %s is %s", function, argument, value),
                   errhint("%s", hint)));

@@ -3,7 +3,6 @@
 
 #include "pg/base/pg.hpp"
 
-#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -13,9 +12,6 @@ namespace simjoin::pg {
 
 // Returns a text argument of the call, which must not be NULL.
 const char *string_argument(FunctionCallInfo fcinfo, int number);
-
-// Returns whether an argument is NULL, other than those that may be.
-bool any_null(FunctionCallInfo fcinfo, std::initializer_list<int> may_be_null);
 
 // Errors, naming `function`: the value of the argument is not valid. `hint` says what it may be.
 [[noreturn]] void raise_argument(const char *function, const char *argument, const char *value,

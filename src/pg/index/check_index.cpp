@@ -32,6 +32,7 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/growing_array.hpp"
+#include "pg/base/named_arguments.hpp"
 #include "pg/index/gin_places.hpp"
 #include "pg/index/index_options.hpp"
 #include "pg/index/set_keys.hpp"
@@ -256,6 +257,7 @@ extern "C" {
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_index_check);
 Datum simjoin_similarity_index_check(PG_FUNCTION_ARGS) {
+  NamedArguments(fcinfo).refuse_null(function, {});
   const Oid index = PG_GETARG_OID(0);
   const char kind = get_rel_relkind(index);
   if (kind != RELKIND_INDEX && kind != RELKIND_PARTITIONED_INDEX)

@@ -86,7 +86,8 @@ Datum simjoin_similarity_parts_by_id(PG_FUNCTION_ARGS) {
 PG_FUNCTION_INFO_V1(simjoin_similarity_parts_by_size);
 Datum simjoin_similarity_parts_by_size(PG_FUNCTION_ARGS) {
   constexpr const char *function = "similarity_parts";
-  if (any_null(fcinfo, {1})) PG_RETURN_NULL();
+  for (int i = 0; i < PG_NARGS(); ++i)
+    if (PG_ARGISNULL(i) && i != 1) PG_RETURN_NULL();
   const double threshold = PG_GETARG_FLOAT8(2);
   const Measure measure = symmetric_measure_by_name(string_argument(fcinfo, 4), function);
   check_similarity(threshold, measure, function);
