@@ -161,6 +161,7 @@ SELECT create_similarity_index('found', 'edit_keys(t, 2)', 1, 'overlap') IS NOT 
 ANALYZE found;
 SET enable_seqscan = off;
 EXPLAIN (COSTS OFF) SELECT id FROM found WHERE edit_distance(t, 'Anna Schmidt 1') <= 1;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT id FROM found WHERE edit_distance(t, 'Anna Schmidt 1') <= 3;
 CREATE FUNCTION looked_up(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   line text;

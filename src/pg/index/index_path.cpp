@@ -155,11 +155,40 @@ Measure looked_up(Measure measure) {
   return measure == Measure::reverse_containment ? Measure::containment : unordered(measure);
 }
 
+// Notes, if a query is being explained with VERBOSE, that the index does not serve a clause, and what it
+// serves.
+void note_unused_index(Oid index, const char *serves) {
+  if (explaining_verbosely())
+    add_explain_note(psprintf("Index Not Used: %s serves %s", get_rel_name(index), serves));
+}
+
+const char *bounds_text(const Bounds &bounds) {
+  return psprintf("%s from %g on", measure_names[static_cast<int>(bounds.measure())].data(),
+                  bounds.threshold());
+}
+
+// Returns whether both expressions make keys of the same text.
+bool are_of_same_text(Node *keys, Expr *others) {
+  return IsA(others, FuncExpr) &&
+         equal(linitial(castNode(FuncExpr, keys)->args), linitial(castNode(FuncExpr, others)->args));
+}
+
+// Lets the clause be one of the keys of the column. Returns false where the column has none that find its
+// texts.
+bool take_keys_of_column(const SetColumn &column, SimilarityClause *clause) {
+  Node *indexed = indexed_expression(column);
+  const char *serves = nullptr;
+  if (indexed == nullptr || take_indexed_keys(indexed, clause, &serves)) return indexed != nullptr;
+  if (serves != nullptr &&
+      (are_of_same_text(indexed, clause->left) || are_of_same_text(indexed, clause->right)))
+    note_unused_index(column.index->indexoid, serves);
+  return false;
+}
+
 // A similarity clause between a column of an index and an expression without columns of its relation. The
 // column is then on the left.
 bool match_search(PlannerInfo *root, RelOptInfo *rel, const SetColumn &column, SimilarityClause *clause) {
-  Node *indexed = indexed_expression(column);
-  if (clause->of_edits && (indexed == nullptr || !take_indexed_keys(indexed, clause))) return false;
+  if (clause->of_edits && !take_keys_of_column(column, clause)) return false;
   const Expr *left = clause->left;
   if (!match_column(root, rel, column, &clause->left, &clause->right)) return false;
   if (clause->left != left) clause->measure = reversed(clause->measure);
@@ -211,15 +240,6 @@ void rel_pathlist_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEn
           offer_scans(root, rel, column, lfirst_node(RestrictInfo, clause));
     }
   }
-}
-
-// Notes, if a query is being explained with VERBOSE, that the index does not serve a clause, since it serves
-// these bounds.
-void note_unused_index(Oid index, const Bounds &served) {
-  if (!explaining_verbosely()) return;
-  const std::string_view measure = measure_names[static_cast<int>(served.measure())];
-  add_explain_note(psprintf("Index Not Used: %s serves %.*s from %g on", get_rel_name(index),
-                            static_cast<int>(measure.size()), measure.data(), served.threshold()));
 }
 
 }  // namespace
@@ -293,7 +313,7 @@ Path *make_index_scan(PlannerInfo *root, RelOptInfo *rel, const SetColumn &colum
   const bytea *options = index->opclassoptions == nullptr ? nullptr : index->opclassoptions[column.number];
   const PlannedLookup lookup = plan_lookup(indexed_bounds(options), bounds, shape.average_size);
   if (!lookup.served) {
-    if (clause != nullptr) note_unused_index(index->indexoid, indexed_bounds(options));
+    if (clause != nullptr) note_unused_index(index->indexoid, bounds_text(indexed_bounds(options)));
     return nullptr;
   }
 

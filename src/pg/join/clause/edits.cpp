@@ -363,16 +363,19 @@ bool count_edit_keys(Node *keys, int32 length, double *count) {
   return true;
 }
 
-bool take_indexed_keys(Node *indexed, SimilarityClause *keys) {
+bool take_indexed_keys(Node *indexed, SimilarityClause *keys, const char **serves) {
   if (!keys->of_edits) return false;
   double served, wanted;
   const KeyMaker *maker = key_maker_of(indexed, &served);
   const KeyMaker *clause_maker = key_maker_of(reinterpret_cast<Node *>(keys->left), &wanted);
   if (maker == nullptr || clause_maker == nullptr || maker->levenshtein ||
       maker->by_similarity != clause_maker->by_similarity ||
-      (maker->by_similarity ? wanted < served : wanted > served) ||
       !compat::may_execute(castNode(FuncExpr, indexed)->funcid))
     return false;
+  if (maker->by_similarity ? wanted < served : wanted > served) {
+    *serves = psprintf(maker->by_similarity ? "similarities from %g on" : "distances up to %g", served);
+    return false;
+  }
   auto indexed_keys_of = [&](Expr *side) {
     auto *call = static_cast<FuncExpr *>(copyObjectImpl(indexed));
     lfirst(list_head(call->args)) = linitial(castNode(FuncExpr, side)->args);

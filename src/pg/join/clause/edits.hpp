@@ -39,8 +39,9 @@ bool bound_edit_share(double similarity, SimilarityClause *keys);
 
 // Lets the sets of a clause that a condition on an edit distance implies be keys as `indexed`, an expression
 // of an index, makes them: for as many edits or more. Texts within the distance share one of those, too.
-// Returns false for other keys, and for clauses that a query has itself: it may compare any sets.
-bool take_indexed_keys(Node *indexed, SimilarityClause *keys);
+// Returns false for other keys, and for clauses that a query has itself: it may compare any sets. If the keys
+// are for fewer edits, `serves` says for which.
+bool take_indexed_keys(Node *indexed, SimilarityClause *keys, const char **serves);
 
 // Estimates how many keys an expression makes of a text of `length` characters. Returns false where it is no
 // call of a function of this extension that makes keys for a constant distance or similarity.

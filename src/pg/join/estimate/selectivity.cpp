@@ -183,10 +183,11 @@ double share_found(PlannerInfo *root, RelOptInfo *rel, const SimilarityClause &c
 
 // Lets keys of texts be those of an index of the relation, if one serves them: it has statistics.
 void take_keys_of_index(RelOptInfo *rel, SimilarityClause *clause) {
+  const char *serves;
   ListCell *cell, *expression;
   foreach (cell, rel->indexlist) {
     foreach (expression, lfirst_node(IndexOptInfo, cell)->indexprs)
-      if (take_indexed_keys(static_cast<Node *>(lfirst(expression)), clause)) return;
+      if (take_indexed_keys(static_cast<Node *>(lfirst(expression)), clause, &serves)) return;
   }
 }
 
