@@ -155,7 +155,7 @@ DROP TABLE articles;
 
 -- Merging duplicates.
 CREATE TABLE merged (id int PRIMARY KEY, name text, sum int GENERATED ALWAYS AS (id + 1) STORED, number int GENERATED ALWAYS AS IDENTITY,
-                     parent int REFERENCES merged, code text UNIQUE);
+                     parent int REFERENCES merged, code text UNIQUE, day date);
 CREATE TABLE merging (merged text REFERENCES merged (code), UNIQUE (merged));
 CREATE TABLE keyless (id int);
 CREATE VIEW view_of_merged AS TABLE merged;
@@ -196,6 +196,12 @@ SELECT merge_duplicates('VALUES (2, 1)', 'merged', '{"name": "newest"}');
 SELECT merge_duplicates('VALUES (2, 1)', 'merged', '{"name": "newest"}', 'names');
 SELECT merge_duplicates('VALUES (2, 1)', 'merged', '{"name": "max(name)), (1"}');
 SELECT merge_duplicates('VALUES (2, 1)', 'merged', '{"name": "max(name"}');
+SELECT merge_counts('VALUES (2, 1)', 'merged', '{"name": "longst"}');
+SELECT merge_duplicates('VALUES (2, 1)', 'merged', '{"name": "max(nme)"}');
+SELECT merge_duplicates('VALUES (2, 1)', 'merged', '{"name": "upper(name)"}');
+SELECT merge_counts('VALUES (2, 1)', 'merged', '{"day": "max(name)"}');
+SELECT merge_counts('VALUES (2, 1)', 'merged');
+SELECT merge_duplicates('VALUES (2, 1)', 'merged', journal => 'missing.j');
 SELECT * FROM merge_preview('VALUES (2, 1)', 1);
 CREATE TABLE cascading (merged text REFERENCES merging (merged) ON DELETE CASCADE);
 SELECT merge_duplicates('VALUES (2, 1)', 'merged', on_conflict => 'delete');

@@ -53,6 +53,8 @@ SELECT keep('companies', 'orders', 'tags', 'log', 'events', 'unconcerned');
 
 CREATE TABLE preview AS SELECT * FROM merge_preview('groups', NULL::companies, :rules, 'updated');
 SELECT id, name, email, updated, parent, tags, amount, note, low, label FROM preview ORDER BY id;
+\set VERBOSITY terse
+SELECT * FROM merge_counts('groups', 'companies');
 CREATE TABLE counts AS SELECT * FROM merge_counts('groups', 'companies', :rules, 'updated', 'delete');
 \set VERBOSITY terse
 SELECT count(*) FROM merge_duplicates('groups', 'companies', :rules, 'updated');
@@ -76,9 +78,12 @@ SELECT * FROM undo_merge('companies_merge');
 SELECT drop_merge_journal('companies_merge');
 SELECT relname FROM pg_class WHERE relnamespace = 'merge_test'::regnamespace AND relname LIKE 'companies\_merge%';
 
--- Nothing to merge, a query for the groups, a journal of a chosen name, a setting by which types are printed otherwise.
+-- Nothing to merge makes no journal. A query for the groups, a journal of a chosen name, a setting by which types are printed otherwise.
+SELECT * FROM merge_duplicates('SELECT 1, 1', 'companies', '{"name": "longest"}');
+SELECT * FROM merge_duplicates('VALUES (70, 1)', 'companies', journal => 'j');
+SELECT relname FROM pg_class WHERE relnamespace = 'merge_test'::regnamespace AND (relname LIKE 'companies\_merge%' OR relname LIKE 'j%');
 SET quote_all_identifiers = on;
-SELECT * FROM merge_duplicates('SELECT 1, 1', 'companies', journal => 'merge_test."the ""journal"""');
+SELECT * FROM merge_duplicates('SELECT 5, 4', 'companies', journal => 'merge_test."the ""journal"""');
 SELECT * FROM undo_merge('"the ""journal"""');
 SELECT drop_merge_journal('"the ""journal"""');
 RESET quote_all_identifiers;
@@ -87,6 +92,20 @@ RESET quote_all_identifiers;
 SELECT FROM merge_duplicates('SELECT id, group_id FROM groups;', 'companies', '{"name": "longest"}', on_conflict => 'delete', journal => 'j');
 UPDATE companies SET name = 'another' WHERE id = 4;
 SELECT * FROM undo_merge('j');
+-- The hint has the statement that leaves the row as it is.
+BEGIN;
+DO $$
+DECLARE hint text;
+BEGIN
+  PERFORM undo_merge('j');
+EXCEPTION WHEN object_not_in_prerequisite_state THEN
+  GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+  RAISE WARNING '%', hint;
+  EXECUTE substring(hint FROM 'DELETE FROM [^.]*[.].*''');
+END $$;
+SELECT * FROM undo_merge('j');
+SELECT id, name FROM companies WHERE id IN (4, 5) ORDER BY id;
+ROLLBACK;
 UPDATE companies SET name = 'Contoso', note = 'kept' WHERE id = 4;
 UPDATE orders SET seller = 6 WHERE id = 1;
 SELECT * FROM undo_merge('j');

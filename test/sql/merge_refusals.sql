@@ -286,6 +286,27 @@ ROLLBACK TO s;
 DROP TRIGGER spring ON j_parts_refs;
 SELECT count(*) FROM undo_merge('j');
 ROLLBACK;
+-- The hint names all tables to trust, with those that the call names already. A journal needs a schema to make tables in.
+BEGIN;
+SET ROLE regress_refusals_spy;
+CREATE TABLE "odd, ""table" (device uuid REFERENCES devices);
+CREATE TABLE other (device uuid REFERENCES devices);
+CREATE TABLE third (device uuid REFERENCES devices);
+GRANT ALL ON "odd, ""table", other, third TO regress_refusals_owner;
+SET ROLE regress_refusals_owner;
+\set trusted 'ARRAY[''merge_refusals."odd, ""table"'', ''merge_refusals.other'', ''merge_refusals.third'']::regclass[]'
+SAVEPOINT s;
+\set VERBOSITY default
+SELECT * FROM merge_duplicates(:devices, trusted => '{other}');
+ROLLBACK TO s;
+SELECT count(*) FROM merge_duplicates(:devices, trusted => :trusted, journal => 'j');
+RESET ROLE;
+CREATE SCHEMA regress_closed;
+GRANT USAGE ON SCHEMA regress_closed TO regress_refusals_owner;
+SET ROLE regress_refusals_owner;
+SELECT * FROM merge_duplicates('VALUES (gen_random_uuid(), gen_random_uuid()) LIMIT 0', 'devices', trusted => :trusted, journal => 'regress_closed.j');
+\set VERBOSITY terse
+ROLLBACK;
 -- Who undoes a merge has named no table: the owner of the merged one is trusted for the merge alone.
 BEGIN;
 SET ROLE regress_refusals_spy;

@@ -43,6 +43,10 @@ const char **elements_of(const char *array, int *count) {
   pg_unreachable();
 }
 
+constexpr const char *journal_hint =
+    "Name the journal, in a schema that exists and that you may make tables in: journal => "
+    "'my_schema.my_merge'. By default it is in the first schema of search_path.";
+
 // The types of the first columns of a journal, and of a part, by their names in pg_catalog.
 constexpr const char *journal_types =
     "regclass,regclass,int4,bool,_text,_text,int8,int8,timestamptz,timestamptz";
@@ -111,9 +115,17 @@ void revoke_from_others(const Statements &on, Oid oid, const char *name) {
     on.run(psprintf("REVOKE ALL ON TABLE %s FROM %s CASCADE", name, others.at(i, 0)));
 }
 
+// Returns the schema that a table of this name is made in.
+Oid schema_of(RangeVar *table) {
+  Oid schema = InvalidOid;
+  with_hint(ERRCODE_UNDEFINED_SCHEMA, journal_hint, [&] { schema = RangeVarGetCreationNamespace(table); });
+  return schema;
+}
+
 // Makes a table of a journal, which the caller alone may use. Returns its OID.
 Oid create_table(const Statements &on, const char *name, const char *definition, const char *comment) {
-  on.run(psprintf("CREATE TABLE %s %s", name, definition));
+  with_hint(ERRCODE_INSUFFICIENT_PRIVILEGE, journal_hint,
+            [&] { on.run(psprintf("CREATE TABLE %s %s", name, definition)); });
   on.run(psprintf("COMMENT ON TABLE %s IS '%s'", name, comment));
   const Oid oid = oid_of_relation(name);
   revoke_from_others(on, oid, name);
@@ -128,11 +140,11 @@ Journal create_journal(const Statements &on, const char *name, const TableShape 
     range = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name)));
   } else {
     range = makeRangeVar(nullptr, nullptr, -1);
-    const Oid schema = RangeVarGetCreationNamespace(makeRangeVar(nullptr, pstrdup("journal"), -1));
+    const Oid schema = schema_of(makeRangeVar(nullptr, pstrdup("journal"), -1));
     range->schemaname = get_namespace_name(schema);
     range->relname = ChooseRelationName(get_rel_name(table.oid), nullptr, "merge", schema, false);
   }
-  const Oid schema = RangeVarGetCreationNamespace(range);
+  const Oid schema = schema_of(range);
   Journal journal = {};
   journal.name = quote_qualified_identifier(get_namespace_name(schema), range->relname);
   journal.parts = static_cast<JournalPart *>(palloc0(sizeof(JournalPart) * most_parts));

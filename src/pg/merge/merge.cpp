@@ -19,13 +19,15 @@ void lock_rows_that_stay(const MergeCall &call, const char *query) {
     call.on.run(psprintf("SELECT pg_catalog.count(*) FROM (%s FOR SHARE OF t) l", query));
 }
 
-// Fills the journal with the rows of groups.
+// Fills the journal with the rows of groups. Returns nullptr where there are none.
 JournalPart *journal_groups(const MergeCall &call, Journal *journal) {
   JournalPart *part = add_part(call.on, journal, call.table, true);
   for (int i = 0; i < call.rules.count; ++i)
     part->columns[part->column_count++] = call.table.columns[call.rules.rules[i].column].plain_name;
-  call.on.run(psprintf("INSERT INTO %s %s", part->name, member_rows(call.groups, call.table)),
-              call.groups.parameters);
+  const uint64 rows =
+      call.on.run(psprintf("INSERT INTO %s %s", part->name, member_rows(call.groups, call.table)),
+                  call.groups.parameters);
+  if (rows == 0) return nullptr;
   call.on.run(psprintf("ANALYZE %s", part->name));
   lock_rows_that_stay(
       call,
@@ -209,6 +211,15 @@ void return_counts(const Statements &on, const Journal &journal, ResultRows *res
                  Int64GetDatum(rows.number_at(i, 2)), ObjectIdGetDatum(journal.oid)});
 }
 
+// Leaves no journal behind, and says that nothing was written.
+void return_nothing_done(const MergeCall &call, const Journal &journal, ResultRows *result) {
+  for (int i = 0; i < journal.part_count; ++i) call.on.run(psprintf("DROP TABLE %s", journal.parts[i].name));
+  call.on.run(psprintf("DROP TABLE %s", journal.name));
+  Datum values[] = {ObjectIdGetDatum(call.table.oid), Int64GetDatum(0), Int64GetDatum(0), 0};
+  bool nulls[] = {false, false, false, true};
+  result->add(values, nulls);
+}
+
 // Errors unless all tables still have the names that statements had.
 void check_names(const MergeCall &call, const Journal &journal) {
   check_name(call.on, call.table.oid, call.table.name);
@@ -233,6 +244,10 @@ Datum simjoin_merge_duplicates(PG_FUNCTION_ARGS) {
   Journal journal =
       create_journal(on, arguments.optional_string("journal"), call.table, call.references.count + 1);
   const JournalPart *part = journal_groups(call, &journal);
+  if (part == nullptr) {
+    return_nothing_done(call, journal, &result);
+    return 0;
+  }
   const GroupRows rows = {&call.table, part->name};
   for (int i = 0; i < call.references.count; ++i)
     if (redirect(call, rows, call.references.tables[i], &journal)) note_changed_rows(call, *part);

@@ -130,7 +130,10 @@ MergeCall read_call(const Statements &on, const NamedArguments &arguments, Oid t
   call.on = on;
   if (arguments.has("on_conflict"))
     call.on_conflict = on_conflict_by_name(arguments.string("on_conflict"), on.function);
-  const TrustedTables trusted = {PointerGetDatum(arguments.array("trusted")), table};
+  const TrustedTables trusted = {PointerGetDatum(arguments.array("trusted")), table,
+                                 psprintf("SELECT CAST(%u AS oid) UNION SELECT conrelid FROM "
+                                          "pg_catalog.pg_constraint WHERE contype = 'f' AND confrelid = %u",
+                                          table, table)};
   const bool writes = !on.read_only;
   check_merged_table(on, table, trusted, writes);
   const char *id = arguments.optional_string("id");
@@ -140,7 +143,8 @@ MergeCall read_call(const Statements &on, const NamedArguments &arguments, Oid t
                     errmsg("%s: the table %s has no column \"%s\"", on.function, call.table.name, id),
                     errhint("Name a column of the table as id, or leave it out for the primary key.")));
   check_width(on, call.table);
-  call.references = find_references(on, call.table, trusted, writes, call.on_conflict == OnConflict::remove);
+  call.references =
+      find_references(on, call.table, trusted, writes, call.on_conflict == OnConflict::remove || !writes);
   call.rules = read_rules(on, JsonbPGetDatum(arguments.jsonb("rules")),
                           arguments.optional_string("newest_by"), call.table, call.references);
   check_written_columns(call, trusted);

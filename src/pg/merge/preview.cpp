@@ -83,6 +83,16 @@ void add_counts(ResultRows *result, Oid relation, int64 deleted, int64 updated) 
   result->add({ObjectIdGetDatum(relation), Int64GetDatum(deleted), Int64GetDatum(updated)});
 }
 
+// Says that a merge with on_conflict => 'error' would end with one.
+void warn_of_conflicts(const MergeCall &call, const ReferencingTable &referencing, int64 lost) {
+  ereport(WARNING,
+          (errcode(ERRCODE_UNIQUE_VIOLATION),
+           errmsg("%s: rows of %s would repeat others in a unique index, which would be an error",
+                  call.on.function, referencing.shape.name),
+           errdetail("With on_conflict => 'delete', " INT64_FORMAT " of them would go.", lost),
+           errhint("Give on_conflict => 'delete', or change one of the equal rows before the merge.")));
+}
+
 // Counts the rows of referencing tables that would be deleted and updated.
 void add_reference_counts(const MergeCall &call, const GroupRows &rows, const char *with,
                           ResultRows *result) {
@@ -91,14 +101,17 @@ void add_reference_counts(const MergeCall &call, const GroupRows &rows, const ch
     return psprintf(
         "SELECT %d AS number, pg_catalog.count(*) FILTER (WHERE f.lost) AS lost, pg_catalog.count(*) FILTER "
         "(WHERE NOT f.lost) FROM (%s) f",
-        i, redirected_rows(rows, call.references.tables[i], call.on_conflict));
+        i, redirected_rows(rows, call.references.tables[i], OnConflict::remove));
   });
   const TextRows each = call.on.read(psprintf("%s%s ORDER BY number", with, counts), call.groups.parameters);
   for (int i = 0; i < each.rows; ++i) {
     const ReferencingTable &referencing = call.references.tables[i];
     const int64 lost = each.number_at(i, 1), moved = each.number_at(i, 2);
-    if (lost > 0) check_losses(call, rows, referencing, with, call.groups.parameters);
-    if (lost + moved > 0) add_counts(result, referencing.shape.oid, lost, moved);
+    const bool removes = call.on_conflict == OnConflict::remove;
+    if (lost > 0 && removes) check_losses(call, rows, referencing, with, call.groups.parameters);
+    if (lost > 0 && !removes) warn_of_conflicts(call, referencing, lost);
+    if (lost + moved > 0)
+      add_counts(result, referencing.shape.oid, removes ? lost : 0, removes ? moved : lost + moved);
   }
 }
 

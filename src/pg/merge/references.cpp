@@ -253,6 +253,22 @@ void check_name(const Statements &on, Oid table, const char *name) {
   if (strcmp(relation_name(table), name) != 0) raise_renamed(on, name);
 }
 
+namespace {
+
+// Returns the argument that trusts all tables of the call that it writes to, in place of one after the other.
+const char *trusting_all(const Statements &on, const TrustedTables &trusted) {
+  const TextRows rows = on.read_catalog(
+      psprintf("SELECT c.oid FROM pg_catalog.pg_class c WHERE (%s OR c.oid = ANY (%s)) AND c.oid IN (SELECT "
+               "w.oid FROM (%s) w (oid) UNION SELECT p.relid FROM (%s) w (oid) CROSS JOIN LATERAL "
+               "pg_catalog.pg_partition_tree(w.oid) p) ORDER BY c.oid",
+               trusted.distrusts("c"), oid_array(trusted.named), trusted.written, trusted.written));
+  return psprintf("trusted => ARRAY[%s]::regclass[]", joined(rows.rows, ", ", [&](int i) {
+                    return quote_literal_cstr(relation_name(rows.oid_at(i, 0)));
+                  }));
+}
+
+}  // namespace
+
 void check_owners(const Statements &on, Oid table, const TrustedTables &trusted) {
   const TextRows rows = on.read_catalog(
       psprintf("SELECT c.oid, pg_catalog.pg_get_userbyid(c.relowner) FROM pg_catalog.pg_class c WHERE (c.oid "
@@ -264,8 +280,7 @@ void check_owners(const Statements &on, Oid table, const TrustedTables &trusted)
                   errmsg("%s: the role \"%s\" owns %s, which would be written to", on.function, rows.at(0, 1),
                          relation_name(rows.oid_at(0, 0))),
                   errdetail("Triggers of that table would run with your rights."),
-                  errhint("If you trust the role, name the table: trusted => '{%s}'.",
-                          relation_name(rows.oid_at(0, 0)))));
+                  errhint("If you trust the roles, name their tables: %s.", trusting_all(on, trusted))));
 }
 
 void check_width(const Statements &on, const TableShape &shape) {

@@ -58,6 +58,7 @@ struct References {
 struct TrustedTables {
   Datum named;  // regclass[]
   Oid merged;   // the table that the caller named, whose owner may have others; InvalidOid if there is none
+  const char *written;  // a query for the OIDs of the tables that are written to
 
   // Returns the condition that the relation of this row of pg_class is one of another role.
   const char *distrusts(const char *alias) const;

@@ -3,6 +3,7 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "nodes/parsenodes.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 }
 
@@ -12,24 +13,31 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Errors unless the text is one expression.
+constexpr const char *rules_hint =
+    "A rule is newest, longest, most_frequent, first_not_null, max, min, or an aggregate expression over the "
+    "rows of a group, as in 'string_agg(note, \'\', \'\')'.";
+
+// Errors unless the text is one expression, and more than a name: columns of a group have no single value.
 void check_expression(const Statements &on, const TableColumn &column, const char *text) {
-  const char *hint =
-      "A rule is newest, longest, most_frequent, first_not_null, max, min, or an aggregate "
-      "expression over the rows of a group, as in 'string_agg(note, '' '')'.";
-  with_hint(ERRCODE_SYNTAX_ERROR, hint, [&] {
-    List *statements = parse_given(psprintf("SELECT (%s\n)", text));
-    if (list_length(statements) == 1 && IsA(linitial_node(RawStmt, statements)->stmt, SelectStmt)) {
-      const auto *select = reinterpret_cast<SelectStmt *>(linitial_node(RawStmt, statements)->stmt);
-      if (select->op == SETOP_NONE && list_length(select->targetList) == 1 && select->fromClause == NIL &&
-          select->whereClause == nullptr && select->groupClause == NIL && select->havingClause == nullptr &&
-          select->sortClause == NIL && select->limitCount == nullptr && select->intoClause == nullptr)
-        return;
-    }
-    ereport(ERROR,
-            (errcode(ERRCODE_SYNTAX_ERROR), errmsg("%s: the rule for the column %s is not an expression: %s",
-                                                   on.function, column.name, text)));
-  });
+  List *statements = NIL;
+  with_hint(ERRCODE_SYNTAX_ERROR, rules_hint,
+            [&] { statements = parse_given(psprintf("SELECT (%s\n)", text)); });
+  const RawStmt *statement = list_length(statements) == 1 ? linitial_node(RawStmt, statements) : nullptr;
+  const auto *select = statement != nullptr && IsA(statement->stmt, SelectStmt)
+                           ? reinterpret_cast<const SelectStmt *>(statement->stmt)
+                           : nullptr;
+  if (select == nullptr || select->op != SETOP_NONE || list_length(select->targetList) != 1 ||
+      select->fromClause != NIL || select->whereClause != nullptr || select->groupClause != NIL ||
+      select->havingClause != nullptr || select->sortClause != NIL || select->limitCount != nullptr ||
+      select->intoClause != nullptr)
+    ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                    errmsg("%s: the rule for the column %s is not an expression: %s", on.function,
+                           column.name, text),
+                    errhint("%s", rules_hint)));
+  if (IsA(linitial_node(ResTarget, select->targetList)->val, ColumnRef))
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("%s: unknown rule \"%s\" for the column %s", on.function, text, column.name),
+                    errhint("%s", rules_hint)));
 }
 
 // Returns why the column cannot have a rule, or nullptr.
@@ -119,6 +127,29 @@ const char *merged_value(const Rules &rules, int number, const TableShape &table
   return psprintf("COALESCE((%s\n))", rules.rules[number].text);
 }
 
+// Errors unless the rule's expression has a value for a group that its column takes. The statements of a
+// merge, which have it among much else, would say so less clearly.
+void check_value(const Statements &on, const Rules &rules, int number, const TableShape &table) {
+  const TableColumn &column = table.columns[rules.rules[number].column];
+  const char *columns = joined(table.column_count, ", ", [&](int i) {
+    return psprintf("%s AS %s", table.base_value(i, "t"), table.columns[i].name);
+  });
+  Datum value;
+  bool isnull;
+  Oid type;
+  with_hint(ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION, rules_hint, [&] {
+    on.read_values(psprintf("SELECT %s FROM (SELECT %s FROM %s t) AS %s GROUP BY () LIMIT 0",
+                            merged_value(rules, number, table), columns, table.only(), table.plain_name),
+                   1, &value, &isnull, &type, {}, Path::callers);
+  });
+  if (can_coerce_type(1, &type, &column.type, COERCION_ASSIGNMENT)) return;
+  ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                  errmsg("%s: the rule for the column %s, of type %s, has a value of type %s", on.function,
+                         column.name, format_type_be(column.type), format_type_be(type)),
+                  errhint("Cast the value: CAST(%s AS %s).", rules.rules[number].text,
+                          format_type_be(column.type))));
+}
+
 }  // namespace
 
 Rules read_rules(const Statements &on, Datum json, const char *newest_by, const TableShape &table,
@@ -138,6 +169,8 @@ Rules read_rules(const Statements &on, Datum json, const char *newest_by, const 
   if (newest_by != nullptr)
     rules.newest_by = column_named(on, newest_by, "Name a column of the table as newest_by.", table);
   for (int i = 0; i < rows.rows; ++i) add_rule(on, rows.at(i, 0), rows.at(i, 1), table, references, &rules);
+  for (int i = 0; i < rules.count; ++i)
+    if (!is_plain(rules.rules[i].text)) check_value(on, rules, i, table);
   return rules;
 }
 

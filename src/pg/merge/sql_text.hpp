@@ -85,19 +85,23 @@ const char *text_array(int count, const char *const *texts);
 // Returns the parse trees of a text that the caller has given in place of a query.
 List *parse_given(const char *text);
 
-// Calls body(). An error of this kind that it raises gets the hint.
+// Calls body(). An error of this kind, or category of kinds, that it raises gets the hint.
 template <class Body>
 void with_hint(int sqlstate, const char *hint, Body &&body) {
   struct Hint {
     int sqlstate;
     const char *text;
   } given = {sqlstate, hint};
-  ErrorContextCallback callback = {error_context_stack,
-                                   [](void *to) {
-                                     const auto *its = static_cast<const Hint *>(to);
-                                     if (geterrcode() == its->sqlstate) errhint("%s", its->text);
-                                   },
-                                   &given};
+  ErrorContextCallback callback = {
+      error_context_stack,
+      [](void *to) {
+        const auto *its = static_cast<const Hint *>(to);
+        const int code = geterrcode();
+        if (code == its->sqlstate ||
+            (ERRCODE_IS_CATEGORY(its->sqlstate) && ERRCODE_TO_CATEGORY(code) == its->sqlstate))
+          errhint("%s", its->text);
+      },
+      &given};
   error_context_stack = &callback;
   body();
   error_context_stack = callback.previous;

@@ -103,15 +103,14 @@ const char *current_values(const Undone &undone, const char *alias) {
 }
 
 // Errors with the first row that the merge has written and that is not as it was written.
-void raise_changed(const Statements &on, const Undone &undone, const char *row) {
-  ereport(
-      ERROR,
-      (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-       errmsg("%s: the row %s of %s has changed since the merge, or is gone", on.function, row,
-              undone.shape.name),
-       errhint(
-           "Give it back the values that it has in %s, or delete the entry there to leave the row as it is.",
-           undone.part->name)));
+void raise_changed(const Statements &on, const Undone &undone, const char *row, const char *entry) {
+  ereport(ERROR,
+          (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+           errmsg("%s: the row %s of %s has changed since the merge, or is gone", on.function, row,
+                  undone.shape.name),
+           errhint("Give it back the values that it has in %s, or leave it as it is: DELETE FROM %s WHERE %s "
+                   "= %s AND %s <> 'deleted'.",
+                   undone.part->name, undone.part->name, undone.marks.entry, entry, undone.marks.action)));
 }
 
 // "CAST(ROW(a.c1, a.c2) AS text)" of the columns that a row without a key is found by.
@@ -214,9 +213,9 @@ void check_references_stay(const Statements &on, const Undone &undone) {
 // Gives the rows that the merge has changed their old values back. Returns how many.
 uint64 restore_changed(const Statements &on, const Undone &undone) {
   const char *rows = written_rows(undone);
-  const TextRows missing = on.read(
-      psprintf("SELECT w.shown FROM (%s) w WHERE w.merge_row IS NULL ORDER BY w.entry LIMIT 1", rows));
-  if (missing.rows > 0) raise_changed(on, undone, missing.at(0, 0));
+  const TextRows missing = on.read(psprintf(
+      "SELECT w.shown, w.entry FROM (%s) w WHERE w.merge_row IS NULL ORDER BY w.entry LIMIT 1", rows));
+  if (missing.rows > 0) raise_changed(on, undone, missing.at(0, 0), missing.at(0, 1));
   if (undone.part->column_count == 0) return 0;
   const JournalColumns &marks = undone.marks;
   const TextRows both = on.read(psprintf("SELECT pg_catalog.count(*) FROM %s", changed_pairs(undone)));
@@ -296,9 +295,10 @@ Datum simjoin_undo_merge(PG_FUNCTION_ARGS) {
   ResultRows result(fcinfo);
   const NamedArguments arguments(fcinfo);
   arguments.refuse_null(on.function, {});
-  // The caller has named the journal, and no table.
-  const TrustedTables trusted = {PointerGetDatum(arguments.array("trusted")), InvalidOid};
   const Journal journal = read_journal(on, arguments.oid("journal"), true);
+  // The caller has named the journal, and no table.
+  const TrustedTables trusted = {PointerGetDatum(arguments.array("trusted")), InvalidOid,
+                                 psprintf("SELECT CAST(relation AS oid) FROM ONLY %s", journal.name)};
   lock_tables(on, journal);
   // Rows without a key are found by their texts, which must tell floats apart.
   const int level = NewGUCNestLevel();
