@@ -138,6 +138,7 @@ RESET simjoin.memory_limit;
 -- Texts and tsvectors, as in similarity_self_join.
 SELECT * FROM minhash_self_join('VALUES (''a''::text, ''one two three''), (''b'', ''Three, two, one'')', 0.9, 128, NULL, NULL, true, 1, key => NULL::text, tokens => 'words');
 SELECT * FROM minhash_join('VALUES (1, ''one two three'')', 'VALUES (''b''::text, ''Three, two, one'')', 0.9, 128, NULL, NULL, true, 1, NULL::int, right_key => NULL::text, tokens => 'words');
+SELECT * FROM similarity_self_join('VALUES (''a''::text, ''two one''::tsvector)', 0.5);
 SELECT id, signature = minhash(shingles('one two three', 4), 8) AS same
 FROM minhash_signatures('VALUES (''a''::text, ''one two three''), (''b'', NULL)', 8, 1, key => NULL::text, tokens => 'shingles(4)');
 SELECT id, signature = minhash('{one,two}'::text[], 8) AS same FROM minhash_signatures('VALUES (1, ''two one''::tsvector)', 8);

@@ -107,13 +107,15 @@ bool check_id_column(TupleDesc columns, RowKeys *keys) {
 
 TokenType check_row_columns(TupleDesc columns, const ColumnCheck &check) {
   TokenType token_type;
-  const bool are_sets = token_type_of(type_of(columns, 1), &token_type);
+  const Oid type = type_of(columns, 1);
+  const bool are_sets = token_type_of(type, &token_type);
   if (columns->natts == 2 && are_sets && check_id_column(columns, check.keys)) return token_type;
-  raise_row_columns(columns, check, "a set (integer[], bigint[] or text[])",
-                    "an id and a set, as in SELECT id, tokens FROM documents",
-                    are_sets && has_other_ids(columns, check)
-                        ? hint_for_ids(columns, check)
-                        : hint_for_type(type_of(columns, 1), check.takes_tokenizers));
+  raise_row_columns(
+      columns, check, "a set (integer[], bigint[] or text[])",
+      "an id and a set, as in SELECT id, tokens FROM documents",
+      (are_sets || (check.takes_tokenizers && has_lexemes(type))) && has_other_ids(columns, check)
+          ? hint_for_ids(columns, check)
+          : hint_for_type(type, check.takes_tokenizers));
 }
 
 SetColumn check_set_column(TupleDesc columns, const ColumnCheck &check, const char *tokenizer,
