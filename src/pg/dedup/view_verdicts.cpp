@@ -95,8 +95,7 @@ GrowingArray<int64> store_verdicts(const DedupState &state, const GrowingArray<S
 struct NumberedReader {
   void start(TupleDesc) {}
   void take(const QueryRow &row) {
-    row.value(0);
-    row.value(1);
+    for (int side = 0; side < 2; ++side) id_in_verdict(row, side, function);
     Datum verdict, a, b;
     if (!row.get(2, &verdict)) return;  // not decided yet
     ++all;

@@ -42,7 +42,7 @@ struct VerdictReader {
 };
 
 void VerdictReader::take(const QueryRow &row) {
-  const Datum sides[] = {row.value(0), row.value(1)};
+  const Datum sides[] = {id_in_verdict(row, 0, function), id_in_verdict(row, 1, function)};
   Datum verdict;
   if (!row.get(2, &verdict)) return;  // not decided yet
   check_room(*memory, list->same.size());
@@ -122,6 +122,15 @@ void check_verdict_columns(TupleDesc columns, RowKeys *keys, const char *functio
   if (type != TEXTOID && type != VARCHAROID)
     raise_columns(columns, function, "a query for verdicts must return two ids and a text",
                   "Name the columns, as in SELECT a, b, verdict FROM verdicts.");
+}
+
+Datum id_in_verdict(const QueryRow &row, int side, const char *function) {
+  Datum id;
+  if (!row.get(side, &id))
+    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                    errmsg("%s: the verdicts have an id that is NULL", function),
+                    errhint("Leave such verdicts out with WHERE ... IS NOT NULL.")));
+  return id;
 }
 
 bool is_same(Datum verdict, const char *function) {

@@ -29,6 +29,9 @@ void report_verdicts(const RowGrouping &grouping);
 // where `keys` is nullptr.
 void check_verdict_columns(TupleDesc columns, RowKeys *keys, const char *function);
 
+// Returns the id of a side of a verdict, the column 0 or 1. Errors, naming `function`, if it is NULL.
+Datum id_in_verdict(const QueryRow &row, int side, const char *function);
+
 // Returns whether a verdict is 'same'. Errors, naming `function`, unless it is that or 'different'.
 bool is_same(Datum verdict, const char *function);
 
