@@ -51,5 +51,8 @@ inline constexpr double counting_items_per_ms = 1 << 16;
 inline constexpr double bytes_per_token = 10;
 inline constexpr double bytes_per_wide_token = 40;
 inline constexpr double bytes_per_row = 64;
+// Sets have numbers of 32 bits, and tokens are ranked by counts of 32 bits: a join has fewer of each than
+// this.
+inline constexpr uint64_t most_join_items = UINT32_MAX;
 
 }  // namespace simjoin::gpu::tuning

@@ -16,8 +16,8 @@ constexpr double as_large = 0.9;
 // go down to single rows.
 constexpr size_t most_cut = 1 << 14;
 
-// What two tiles fill of the limits. The memory is an estimate, and tiles differ by a row.
-constexpr double most_of_memory = 0.9, most_of_items = 0.99;
+// What two tiles fill of the most sets and tokens of a join, since tiles differ by a row.
+constexpr double most_of_items = 0.99;
 
 // Cuts rows into `parts` parts of equally many rows, or into fewer if there are fewer rows.
 std::vector<TileRows> split(TileRows rows, uint32_t parts) {
@@ -56,7 +56,8 @@ bool cut_pair(const TilePair &pair, std::vector<TilePair> &smaller) {
 double JoinSize::tiles(double device_limit) const {
   const double by_memory = bytes / (most_of_memory * std::max(device_limit, 1.0));
   const double items = static_cast<double>(std::max(rows, tokens));
-  return std::ceil(2 * std::max(by_memory, items / (most_of_items * static_cast<double>(most_join_items))));
+  return std::ceil(
+      2 * std::max(by_memory, items / (most_of_items * static_cast<double>(tuning::most_join_items))));
 }
 
 // Rows that end no tile are passed over together.

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "cuda/base/tuning.hpp"
+
 namespace simjoin::gpu {
 
 struct TileRows {
@@ -19,9 +21,8 @@ struct TilePair {
   double weight() const { return left.weight + right.weight; }
 };
 
-// Tokens have places of 32 bits in a join, and sets have numbers of 32 bits: there are fewer of each than
-// this.
-inline constexpr uint64_t most_join_items = UINT32_MAX;
+// The part of the device memory that a plan uses, since it knows what a join needs by an estimate.
+inline constexpr double most_of_memory = 0.9;
 
 // The sets of a join, and the device memory that it needs at once.
 struct JoinSize {
@@ -29,7 +30,7 @@ struct JoinSize {
   uint64_t rows, tokens;
 
   bool fits(double device_limit) const {
-    return bytes < device_limit && rows < most_join_items && tokens < most_join_items;
+    return bytes < device_limit && rows < tuning::most_join_items && tokens < tuning::most_join_items;
   }
   // Returns into how many tiles of about equal size the sets are cut, so that a join of two fits.
   double tiles(double device_limit) const;

@@ -18,7 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double most_of_limit = 0.9;
 // If less device memory than this is free and other processes have the rest, they may soon give some back. A
 // worker waits for it, for `longest_wait` in all.
 constexpr size_t ample_memory = size_t{1} << 30;
@@ -118,7 +117,7 @@ void TiledJoin::plan(double device_limit) {
     throw Error(ErrorKind::limit_exceeded,
                 "the join may use " + in_kilobytes(device_limit) +
                     " of device memory, and the smallest parts that it can be cut into need " +
-                    in_kilobytes(2 * sides_.size().bytes / (most_of_limit * all_tiles)),
+                    in_kilobytes(2 * sides_.size().bytes / (most_of_memory * all_tiles)),
                 "Raise simjoin.gpu_memory_limit, or set simjoin.device to cpu.");
   }
   pending_ = pair_tiles(left, spec_.self_join ? nullptr : &right);
@@ -216,7 +215,7 @@ void TiledJoin::run(ResultQueue &queue, const StopFlag &stop) {
   const auto begin = Clock::now();
   queue_ = &queue;
   Clock::duration waited{0};
-  const double wanted = std::min(sides_.size().bytes / most_of_limit, static_cast<double>(ample_memory));
+  const double wanted = std::min(sides_.size().bytes / most_of_memory, static_cast<double>(ample_memory));
   const auto there = static_cast<double>(wait_for_memory(wanted, stop, waited));
   planned_bytes_ = std::min(wanted, there);
   plan(there);

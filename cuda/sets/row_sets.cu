@@ -7,6 +7,7 @@
 #include "core/base/error.hpp"
 #include "cuda/base/cub_count.cuh"
 #include "cuda/base/launch.cuh"
+#include "cuda/base/tuning.hpp"
 
 namespace simjoin::gpu {
 namespace {
@@ -47,7 +48,7 @@ JoinedSides join_sides(Device &device, UploadedSide *sides[2], size_t token_byte
     rows += sides[s]->rows;
     input.longest = std::max(input.longest, sides[s]->longest);
   }
-  if (rows >= UINT32_MAX || input.count >= UINT32_MAX) {
+  if (rows >= tuning::most_join_items || input.count >= tuning::most_join_items) {
     throw Error(ErrorKind::limit_exceeded, "the join has too many sets or tokens for the GPU");
   }
   input.rows = static_cast<uint32_t>(rows);
