@@ -1,11 +1,20 @@
 // Token types and values: 32- and 64-bit integers, and strings of any bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
+#include <random>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/sets/distinct_sample.hpp"
 #include "core/sets/interner.hpp"
+#include "core/sets/join_tokens.hpp"
+#include "core/sets/raw_sets.hpp"
 #include "core/sets/set_sizes.hpp"
 #include "core/text/terms.hpp"
 #include "unit/cpu_time.hpp"
@@ -218,6 +227,59 @@ TEST(SetSizesTest, KeepsEverySize) {
   ASSERT_EQ(kept.size(), sizes.size());
   for (size_t row = 0; row < sizes.size(); ++row) ASSERT_EQ(kept[row], sizes[row]) << row;
   EXPECT_EQ(kept.largest(), UINT32_MAX);
+}
+
+// Adds sets in slices of `together`, and one by one.
+TEST(TokensOfSlices, AreThoseOfTheirSets) {
+  std::mt19937 random(7);
+  for (const uint32_t together : {1u, 2u, 7u, 500u}) {
+    std::vector<int32_t> tokens;
+    std::vector<uint32_t> lengths;
+    for (uint32_t row = 0; row < 3000; ++row) {
+      std::set<int32_t> set;
+      while (set.size() < random() % 20) set.insert(static_cast<int32_t>(random()));
+      tokens.insert(tokens.end(), set.begin(), set.end());
+      // Of some sets, the last two tokens are equal or in no order.
+      if (row % 97 == 0 && set.size() > 1) std::swap(tokens.back(), tokens[tokens.size() - 2]);
+      if (row % 97 == 1 && set.size() > 1) tokens.back() = tokens[tokens.size() - 2];
+      lengths.push_back(static_cast<uint32_t>(set.size()));
+    }
+    MemoryCounter memory;
+    JoinTokens sliced_tokens(true, memory), single_tokens(true, memory);
+    RawSets sliced[] = {RawSets(4096, memory), RawSets(4096, memory)};
+    RawSets single[] = {RawSets(4096, memory), RawSets(4096, memory)};
+    size_t begin = 0;
+    for (size_t row = 0; row < lengths.size();) {
+      const auto some = std::span<const uint32_t>(lengths).subspan(row).first(
+          std::min<size_t>(together, lengths.size() - row));
+      const size_t count = std::accumulate(some.begin(), some.end(), size_t{0});
+      const auto set_tokens = std::span<const int32_t>(tokens).subspan(begin, count);
+      sliced_tokens.add_rows(Side::left, set_tokens, some, sliced);
+      row += some.size();
+      begin += count;
+    }
+    begin = 0;
+    for (const uint32_t length : lengths) {
+      const auto set = std::span<const int32_t>(tokens).subspan(begin, length);
+      single_tokens.add_row(Side::left, set, single, nullptr, 0);
+      begin += length;
+    }
+    const auto expect_same = [](const RawSets &a, const RawSets &b) {
+      ASSERT_EQ(a.rows(), b.rows());
+      ASSERT_EQ(a.tokens(), b.tokens());
+      for (size_t row = 0; row < a.rows(); ++row) ASSERT_EQ(a.sizes[row], b.sizes[row]) << row;
+      ASSERT_EQ(a.blocks.size(), b.blocks.size());
+      for (size_t i = 0; i < a.blocks.size(); ++i) {
+        ASSERT_EQ(a.blocks[i].rows, b.blocks[i].rows);
+        ASSERT_EQ(a.blocks[i].first_row, b.blocks[i].first_row);
+        const std::span<const uint32_t> ids(a.blocks[i].ids.data(), a.blocks[i].tokens);
+        EXPECT_TRUE(std::equal(ids.begin(), ids.end(), b.blocks[i].ids.begin())) << i;
+      }
+    };
+    expect_same(sliced[0], single[0]);
+    EXPECT_GT(sliced[0].blocks.size(), 3u);
+    EXPECT_EQ(sliced_tokens.distinct_tokens(), single_tokens.distinct_tokens());
+  }
 }
 
 TEST_P(TokenTest, SetSizesAreWithoutDuplicates) {

@@ -114,13 +114,18 @@ class CpuEngine final : public JoinEngine {
 void CpuEngine::add(Side side, const SetSlice &rows) {
   refuse_weights(rows);
   rows_.add(side, rows, execution_.has_value());
-  for_each_set(rows, [&](const auto &set) {
-    if (tokens_.takes_as_texts(set)) {
-      had_texts_ = true;
-      return tokens_.add_texts(side, texts_of(set), text_input());
-    }
-    place_set(side, integers_of(set));
-  });
+  if (rows.type == TokenType::int4 && !file_ && !tokens_.feeds_texts()) {
+    const std::span values(reinterpret_cast<const int32_t *>(rows.tokens), rows.token_count);
+    tokens_.add_rows(side, values, {rows.lengths, rows.rows}, sides_);
+  } else {
+    for_each_set(rows, [&](const auto &set) {
+      if (tokens_.takes_as_texts(set)) {
+        had_texts_ = true;
+        return tokens_.add_texts(side, texts_of(set), text_input());
+      }
+      place_set(side, integers_of(set));
+    });
+  }
   if (!file_) estimate_peak();
 }
 

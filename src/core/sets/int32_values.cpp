@@ -55,12 +55,37 @@ uint32_t Int32Values::take(std::span<const int32_t> tokens, uint32_t *numbers) {
     extend(numbers[0], numbers[count - 1]);
   }
   taken_ += count;
+  sample(tokens);
+  return count;
+}
+
+bool Int32Values::take_ascending(std::span<const int32_t> tokens, std::span<const uint32_t> lengths,
+                                 uint32_t *numbers) {
+  size_t borders = 0;  // at which a set begins with no larger value than the one before it ends with
+  uint32_t least = smallest_, greatest = largest_;
+  const int32_t *set = tokens.data();
+  for (const uint32_t length : lengths) {
+    if (length == 0) continue;
+    borders += set > tokens.data() && set[-1] >= set[0];
+    least = std::min(least, number_of(set[0]));
+    set += length;
+    greatest = std::max(greatest, number_of(set[-1]));
+  }
+  if (write_numbers_by_vectors(tokens, numbers) != borders) return false;
+  smallest_ = least;
+  largest_ = greatest;
+  taken_ += tokens.size();
+  sample(tokens);
+  return true;
+}
+
+// Samples the tokens of the last sets, unless the range of the values tells enough.
+void Int32Values::sample(std::span<const int32_t> tokens) {
   if (few()) {
     not_sampled_ = span();
   } else {
     sample_.add(reinterpret_cast<const uint32_t *>(tokens.data()), tokens.size());
   }
-  return count;
 }
 
 // Returns whether the range of the values says well enough how many are distinct.

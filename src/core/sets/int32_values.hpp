@@ -37,6 +37,10 @@ class Int32Values {
   // Writes the distinct values of a set to `numbers` (room for tokens.size()), ascending. Returns their
   // number.
   uint32_t take(std::span<const int32_t> tokens, uint32_t *numbers);
+  // Takes several sets at once, whose tokens follow each other, if the tokens of each ascend: all of them are
+  // distinct then. Returns false, and takes none, if those of a set do not. Writes to `numbers` (room for all
+  // tokens) either way.
+  bool take_ascending(std::span<const int32_t> tokens, std::span<const uint32_t> lengths, uint32_t *numbers);
   // Returns about the number of distinct values.
   uint64_t distinct_values() const {
     return std::min(span(), in_blocks_ + not_sampled_ + sample_.estimate());
@@ -58,6 +62,7 @@ class Int32Values {
  private:
   uint64_t span() const { return smallest_ <= largest_ ? uint64_t{largest_} - smallest_ + 1 : 0; }
   bool few() const;
+  void sample(std::span<const int32_t> tokens);
   bool dense(uint64_t tokens) const;
   Buffer<uint32_t> count_parts(RawSets &raw, SpillFile *file, uint32_t parts, WorkerPool &pool) const;
   Buffer<uint32_t> count_copies(RawSets &raw, SpillFile *file, uint32_t copies, WorkerPool &pool) const;

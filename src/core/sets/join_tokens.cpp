@@ -63,6 +63,31 @@ template uint32_t JoinTokens::add_row(Side, std::span<const int32_t>, RawSets (&
 template uint32_t JoinTokens::add_row(Side, std::span<const int64_t>, RawSets (&)[2], SpillFile *, size_t,
                                       bool);
 
+// Takes as many sets at once as the last block has room for: most have few tokens, and each call for one
+// takes longer than a copy of them.
+void JoinTokens::add_rows(Side side, std::span<const int32_t> tokens, std::span<const uint32_t> lengths,
+                          RawSets (&sides)[2]) {
+  RawSets &sets = sides[static_cast<int>(side)];
+  while (!lengths.empty()) {
+    uint32_t *const ids = sets.room(lengths[0]);
+    const size_t free = sets.free_ids();
+    size_t rows = 0, taken = 0;
+    while (rows < lengths.size() && lengths[rows] <= free - taken) taken += lengths[rows++];
+    const auto some = lengths.first(rows);
+    if (plain_ && rows > 1 && plain_->take_ascending(tokens.first(taken), some, ids)) {
+      sets.add_rows_in_room(some);
+    } else {
+      size_t begin = 0;
+      for (const uint32_t length : some) {
+        add_row(side, tokens.subspan(begin, length), sides, nullptr, 0);
+        begin += length;
+      }
+    }
+    lengths = lengths.subspan(rows);
+    tokens = tokens.subspan(taken);
+  }
+}
+
 // Returns whether the integers of 64 bits of a join without a file should wait.
 bool JoinTokens::should_wait(const RawSets (&sides)[2]) const {
   const uint64_t tokens = sides[0].tokens() + sides[1].tokens();

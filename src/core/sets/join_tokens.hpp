@@ -71,6 +71,10 @@ class JoinTokens {
   template <typename T>
   uint32_t add_row(Side side, std::span<const T> tokens, RawSets (&sides)[2], SpillFile *file,
                    size_t vocabulary_bytes, bool in_order = false);
+  // Adds sets of integers of 32 bits, whose tokens follow each other, as add_row() does one by one. Not for
+  // use beside a file.
+  void add_rows(Side side, std::span<const int32_t> tokens, std::span<const uint32_t> lengths,
+                RawSets (&sides)[2]);
   // Returns how many ids in the blocks stand for a token: two while integers of 64 bits wait.
   uint32_t ids_per_token() const { return waiting_ ? Int64Values::ids_per_number : 1; }
   // Takes the sets of sides that have a file now. Calls again(side, tokens) for each set, in the order of a

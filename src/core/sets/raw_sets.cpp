@@ -27,6 +27,19 @@ void RawSets::begin_block(size_t most) {
   block.ids.resize(std::max(usual, most));
 }
 
+void RawSets::add_rows_in_room(std::span<const uint32_t> row_sizes) {
+  RawBlock &block = blocks.back();
+  uint64_t ids = 0;
+  for (const uint32_t size : row_sizes) {
+    ids += size;
+    sizes.push_back(size);
+  }
+  SIMJOIN_CHECK(ids <= free_ids());
+  block.tokens += ids;
+  block.rows += static_cast<uint32_t>(row_sizes.size());
+  tokens_ += ids;
+}
+
 void RawSets::add_rows(Buffer<uint32_t> ids, const Buffer<uint32_t> &row_sizes) {
   if (file_ != nullptr) {
     // Blocks of the file's size, which are read at once.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -42,10 +43,9 @@ class RawSets {
   uint32_t rows() const { return static_cast<uint32_t>(sizes.size()); }
   uint64_t tokens() const { return tokens_; }
   // Returns the bytes that the sets take in memory where no block is in a file, about.
-  size_t bytes() const {
-    const size_t free = blocks.empty() ? 0 : blocks.back().ids.size() - blocks.back().tokens;
-    return (tokens_ + free) * sizeof(uint32_t) + sizes.bytes();
-  }
+  size_t bytes() const { return (tokens_ + free_ids()) * sizeof(uint32_t) + sizes.bytes(); }
+  // Returns the ids that the last block still has room for.
+  size_t free_ids() const { return blocks.empty() ? 0 : blocks.back().ids.size() - blocks.back().tokens; }
 
   // Returns room for the ids of the next row, `most` at most; then add_row() takes the first ones: as many as
   // the row has distinct tokens, times the ids that stand for a token, which are as many for all tokens.
@@ -62,6 +62,9 @@ class RawSets {
     tokens_ += ids;
     sizes.push_back(size);
   }
+  // The same for the next rows, of which one token is one id: room() gave room for the first of them, and
+  // free_ids() is no less than the ids of all.
+  void add_rows_in_room(std::span<const uint32_t> row_sizes);
   // Adds the next rows, with the ids of one after those of the other.
   void add_rows(Buffer<uint32_t> ids, const Buffer<uint32_t> &row_sizes);
 

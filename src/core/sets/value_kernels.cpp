@@ -24,43 +24,43 @@ namespace hn = hwy::HWY_NAMESPACE;
 #endif
 
 template <typename Value>
-HWY_INLINE bool write_numbers_of(const Value *HWY_RESTRICT values, size_t count,
-                                 std::make_unsigned_t<Value> *HWY_RESTRICT numbers) {
+HWY_INLINE size_t write_numbers_of(const Value *HWY_RESTRICT values, size_t count,
+                                   std::make_unsigned_t<Value> *HWY_RESTRICT numbers) {
   constexpr Value sign = std::numeric_limits<Value>::min();
   const hn::CappedTag<Value, 64 / sizeof(Value)> d;
   const hn::RebindToUnsigned<decltype(d)> number_lanes;
   const size_t lanes = hn::Lanes(d);
   const auto number_of = [&](auto value)
                              HWY_ATTR { return hn::BitCast(number_lanes, hn::Xor(value, hn::Set(d, sign))); };
-  if (count == 0) return true;
-  auto descends = hn::FirstN(d, 0);
+  if (count == 0) return 0;
+  auto ascents = hn::Zero(d);  // of each lane
   size_t i = 0;
   for (; i + lanes < count; i += lanes) {
     const auto value = hn::LoadU(d, values + i);
-    descends = hn::Or(descends, hn::Not(hn::Lt(value, hn::LoadU(d, values + i + 1))));
+    ascents = hn::Sub(ascents, hn::VecFromMask(d, hn::Lt(value, hn::LoadU(d, values + i + 1))));
     hn::StoreU(number_of(value), number_lanes, numbers + i);
   }
 #if SIMJOIN_MASKS_MEMORY
   const auto rest = hn::FirstN(d, count - i), followed = hn::FirstN(d, count - i - 1);
   const auto value = hn::MaskedLoad(rest, d, values + i);
   const auto next = hn::MaskedLoad(followed, d, values + i + 1);
-  descends = hn::Or(descends, hn::AndNot(hn::Lt(value, next), followed));
+  ascents = hn::Sub(ascents, hn::VecFromMask(d, hn::And(hn::Lt(value, next), followed)));
   hn::BlendedStore(number_of(value), hn::FirstN(number_lanes, count - i), number_lanes, numbers + i);
-  return hn::AllFalse(d, descends);
+  return count - 1 - static_cast<size_t>(hn::GetLane(hn::SumOfLanes(d, ascents)));
 #else
-  bool ascend = hn::AllFalse(d, descends);
+  auto all = static_cast<size_t>(hn::GetLane(hn::SumOfLanes(d, ascents)));
   for (; i < count; ++i) {
-    if (i + 1 < count) ascend &= values[i] < values[i + 1];
+    all += i + 1 < count && values[i] < values[i + 1];
     numbers[i] = static_cast<std::make_unsigned_t<Value> >(values[i] ^ sign);
   }
-  return ascend;
+  return count - 1 - all;
 #endif
 }
 
-bool ascend_32(const int32_t *values, size_t count, uint32_t *numbers) {
+size_t descents_32(const int32_t *values, size_t count, uint32_t *numbers) {
   return write_numbers_of(values, count, numbers);
 }
-bool ascend_64(const int64_t *values, size_t count, uint64_t *numbers) {
+size_t descents_64(const int64_t *values, size_t count, uint64_t *numbers) {
   return write_numbers_of(values, count, numbers);
 }
 
@@ -100,16 +100,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace simjoin {
 
-HWY_EXPORT(ascend_32);
-HWY_EXPORT(ascend_64);
+HWY_EXPORT(descents_32);
+HWY_EXPORT(descents_64);
 HWY_EXPORT(select_hashes);
 
-bool numbers_ascend(const int32_t *values, size_t count, uint32_t *numbers) {
-  return HWY_DYNAMIC_DISPATCH(ascend_32)(values, count, numbers);
+size_t write_and_count_descents(const int32_t *values, size_t count, uint32_t *numbers) {
+  return HWY_DYNAMIC_DISPATCH(descents_32)(values, count, numbers);
 }
 
-bool numbers_ascend(const int64_t *values, size_t count, uint64_t *numbers) {
-  return HWY_DYNAMIC_DISPATCH(ascend_64)(values, count, numbers);
+size_t write_and_count_descents(const int64_t *values, size_t count, uint64_t *numbers) {
+  return HWY_DYNAMIC_DISPATCH(descents_64)(values, count, numbers);
 }
 
 size_t sample_hashes(const uint32_t *values, size_t count, uint32_t greatest, uint32_t *hashes) {

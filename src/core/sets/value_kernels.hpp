@@ -1,4 +1,4 @@
-// The vectorised first look at the values of a set: whether they ascend, and the hashes of a distinct sample.
+// The vectorised first look at the values of sets: whether they ascend, and the hashes of a distinct sample.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@ namespace simjoin {
 // For sets of fewer values, the call of a kernel does not pay (aol, Zen 4).
 inline constexpr size_t least_by_vectors = 16;
 
-// Writes the numbers of values (value_numbers) and returns whether each value is larger than the one before.
-// `numbers` has room for `count` and does not overlap the values.
-bool numbers_ascend(const int32_t *values, size_t count, uint32_t *numbers);
-bool numbers_ascend(const int64_t *values, size_t count, uint64_t *numbers);
+// Writes the numbers of values (value_numbers) and returns how many values are not larger than the one
+// before. `numbers` has room for `count` and does not overlap the values.
+size_t write_and_count_descents(const int32_t *values, size_t count, uint32_t *numbers);
+size_t write_and_count_descents(const int64_t *values, size_t count, uint64_t *numbers);
 
 // Returns a bijection of the value, so that different values never collide.
 inline uint32_t sample_hash(uint32_t value) {

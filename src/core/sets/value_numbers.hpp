@@ -29,25 +29,31 @@ std::make_signed_t<Number> value_of(Number number) {
   return static_cast<Value>(number ^ static_cast<Number>(std::numeric_limits<Value>::min()));
 }
 
-// Writes the numbers of a set's values and returns whether each is larger than the one before it. Throws
-// Cancelled if the caller, who must be that of the engine, gives a large set up.
+// Writes the numbers of values and returns how many values are not larger than the one before. Throws
+// Cancelled if the caller, who must be that of the engine, gives many values up.
 template <typename Value>
-bool write_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers) {
-  bool ascending = true;
-  if (values.size() < least_by_vectors) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      ascending &= i == 0 || values[i - 1] < values[i];
-      numbers[i] = number_of(values[i]);
-    }
-    return ascending;
-  }
+size_t write_numbers_by_vectors(std::span<const Value> values, std::make_unsigned_t<Value> *numbers) {
+  size_t descents = 0;
   for (size_t begin = 0; begin < values.size(); begin += longest_short_run) {
     if (begin > 0) {
       check_interruption();
-      ascending &= values[begin - 1] < values[begin];
+      descents += values[begin - 1] >= values[begin];
     }
     const size_t count = std::min(values.size() - begin, longest_short_run);
-    ascending &= numbers_ascend(values.data() + begin, count, numbers + begin);
+    descents += write_and_count_descents(values.data() + begin, count, numbers + begin);
+  }
+  return descents;
+}
+
+// Writes the numbers of a set's values and returns whether each is larger than the one before it. Throws as
+// write_numbers_by_vectors().
+template <typename Value>
+bool write_numbers(std::span<const Value> values, std::make_unsigned_t<Value> *numbers) {
+  if (values.size() >= least_by_vectors) return write_numbers_by_vectors(values, numbers) == 0;
+  bool ascending = true;
+  for (size_t i = 0; i < values.size(); ++i) {
+    ascending &= i == 0 || values[i - 1] < values[i];
+    numbers[i] = number_of(values[i]);
   }
   return ascending;
 }

@@ -22,7 +22,10 @@ uint32_t index_prefix_length(const Bounds &bounds, bool self_join, uint32_t size
 }
 
 void PrefixPostings::update(const SetSizes &sizes) {
-  sizes.visit(seen_, sizes.size(), [&](size_t, uint32_t size) { postings_ += length(size); });
+  sizes.visit(seen_, sizes.size(), [&](size_t, uint32_t size) {
+    const uint32_t known = size < lengths_.size() ? lengths_[size] : unknown_length;
+    postings_ += known != unknown_length ? known : length(size);
+  });
   seen_ = sizes.size();
 }
 
