@@ -5,17 +5,20 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "core/sort/distribute.hpp"
 
 namespace simjoin {
 namespace {
 
-constexpr int part_bits = 8;  // entries are sorted in 2^8 parts: each fits the first-level cache
+constexpr int part_bits = 8;  // entries are sorted in 2^8 parts: each fits the second-level cache
 constexpr size_t parts = size_t{1} << part_bits;
 constexpr uint32_t sets_per_chunk = 1u << 15;
 constexpr uint32_t probes_per_group = 64;  // looked up together, so that their cache misses overlap
 constexpr uint32_t equal_check_interval = 1u << 12;
+// If a slot has more entries, as if there are many equal sets, its part is sorted by vectors.
+constexpr uint32_t most_inserted = 32;
 
 uint32_t hash_set(const uint32_t *ranks, uint32_t size) {
   uint64_t hash = size;
@@ -58,43 +61,77 @@ void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryC
     const uint32_t size = sets.classes[sets.class_of(range.begin)].size;
     for (uint32_t set = range.begin; set < range.end; ++set) {
       if (set % equal_check_interval == 0) pool.stop().check();
-      if (sets.stored(set) == size) body(hash_set(sets.begin(set), size), set);
+      if (sets.stored(set) == size) body(set);
     }
   };
+  Buffer<uint32_t> hashes(memory);
+  const uint32_t first = ranges.empty() ? 0 : ranges.front().begin;
+  if (!ranges.empty()) hashes.resize(ranges.back().end - first);
   Distribution<uint32_t> places(ranges.size(), parts, pool, memory);
   places.count([&](size_t i, uint32_t *counts) {
-    visit(ranges[i], [&](uint32_t hash, uint32_t) { ++counts[hash >> (32 - part_bits)]; });
+    visit(ranges[i], [&](uint32_t set) {
+      const uint32_t hash = hashes[set - first] = hash_set(sets.begin(set), sets.stored(set));
+      ++counts[hash >> (32 - part_bits)];
+    });
   });
   entries_.resize(places.items());
   places.place([&](size_t i, uint32_t *next) {
-    visit(ranges[i], [&](uint32_t hash, uint32_t set) {
+    visit(ranges[i], [&](uint32_t set) {
+      const uint32_t hash = hashes[set - first];
       entries_[next[hash >> (32 - part_bits)]++] = uint64_t{hash} << 32 | set;
     });
   });
+  hashes.release();
   left_.resize(places.items());
   if (problem_.self_join()) repeated_.resize(sets.sets());
   directory_bits_ = std::max(part_bits, static_cast<int>(std::bit_width(places.items())) - 1);
   directory_.resize((size_t{1} << directory_bits_) + 1);
   directory_.back() = places.items();
-  pool.parallel(parts,
-                [&](int, size_t part) { index_part(part, places.begin(part), places.begin(part + 1)); });
+  std::vector<Buffer<Entry>> copies;
+  for (int worker = 0; worker < pool.workers(); ++worker) copies.emplace_back(memory);
+  pool.parallel(parts, [&](int worker, size_t part) {
+    index_part(part, places.begin(part), places.begin(part + 1), copies[static_cast<size_t>(worker)]);
+  });
+}
+
+// Puts the entries [begin, end) of a part into their slots, where they ascend. `starts` has where each slot
+// of the part begins. Slots have few entries.
+void EqualSets::sort_slots(std::span<uint32_t> starts, uint32_t begin, uint32_t end, Buffer<Entry> &copy) {
+  copy.resize(end - begin);
+  std::copy_n(entries_.data() + begin, end - begin, copy.data());
+  for (const Entry entry : copy) entries_[directory_[slot(hash_of(entry))]++] = entry;
+  // Each start has become the end of its slot.
+  std::copy_backward(starts.begin(), starts.end() - 1, starts.end());
+  starts.front() = begin;
+  // No entry goes further than to the beginning of its slot.
+  for (uint32_t i = begin + 1; i < end; ++i) {
+    const Entry entry = entries_[i];
+    uint32_t to = i;
+    for (; to > begin && entries_[to - 1] > entry; --to) entries_[to] = entries_[to - 1];
+    entries_[to] = entry;
+  }
 }
 
 // Sorts the entries [begin, end) of a part, and notes in the directory where each value starts.
-void EqualSets::index_part(size_t part, uint64_t begin, uint64_t end) {
-  hwy::Sorter()(entries_.data() + begin, end - begin, hwy::SortAscending());
+void EqualSets::index_part(size_t part, uint32_t begin, uint32_t end, Buffer<Entry> &copy) {
+  const size_t slots = size_t{1} << (directory_bits_ - part_bits);
+  const std::span<uint32_t> starts(directory_.data() + part * slots, slots);
+  std::fill(starts.begin(), starts.end(), 0);
+  for (uint32_t i = begin; i < end; ++i) ++directory_[slot(hash_of(entries_[i]))];
+  const uint32_t most = *std::max_element(starts.begin(), starts.end());
+  uint32_t placed = begin;
+  for (uint32_t &start : starts) placed += std::exchange(start, placed);
+  if (most > most_inserted) {
+    hwy::Sorter()(entries_.data() + begin, end - begin, hwy::SortAscending());
+  } else {
+    sort_slots(starts, begin, end, copy);
+  }
   if (problem_.self_join()) {
-    for (uint64_t i = begin + 1; i < end; ++i) {
+    for (uint32_t i = begin + 1; i < end; ++i) {
       if (entries_[i] >> 32 != entries_[i - 1] >> 32) continue;
       repeated_.mark(static_cast<uint32_t>(entries_[i - 1]));
       repeated_.mark(static_cast<uint32_t>(entries_[i]));
     }
-  }
-  const size_t slots = size_t{1} << (directory_bits_ - part_bits);
-  uint64_t at = begin;
-  for (size_t i = part * slots; i < (part + 1) * slots; ++i) {
-    directory_[i] = static_cast<uint32_t>(at);
-    while (at < end && slot(static_cast<uint32_t>(entries_[at] >> 32)) == i) ++at;
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/base/memory.hpp"
@@ -44,12 +45,14 @@ class EqualSets {
   };
 
   void fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryCounter &memory);
-  void index_part(size_t part, uint64_t begin, uint64_t end);
+  void sort_slots(std::span<uint32_t> starts, uint32_t begin, uint32_t end, Buffer<Entry> &copy);
+  void index_part(size_t part, uint32_t begin, uint32_t end, Buffer<Entry> &copy);
   void match(uint32_t probe, uint32_t size, uint32_t hash, CandidateSink &sink, JoinCounters &counters) const;
   void match_wanted(uint32_t probe, uint32_t size, uint32_t hash, CandidateSink &sink,
                     JoinCounters &counters) const;
   void verify(uint32_t probe, uint32_t partner, uint32_t size, CandidateSink &sink,
               JoinCounters &counters) const;
+  static uint32_t hash_of(Entry entry) { return static_cast<uint32_t>(entry >> 32); }
   size_t slot(uint32_t hash) const { return static_cast<size_t>(uint64_t{hash} >> (32 - directory_bits_)); }
 
   const JoinProblem &problem_;
