@@ -84,6 +84,16 @@ TEST_F(Choice, BitmapsStayChosenAsTheThresholdFalls) {
   EXPECT_EQ(through_bitmaps(sets, 0.95), 0);
 }
 
+// A signature takes a look at all tokens of a set, and spares a look at the postings of its prefix.
+TEST_F(Choice, SignaturesPayForLongListsNotForLongSets) {
+  const auto signs = [&](const SetCollection &sets, double threshold) {
+    const JoinProblem problem(Bounds(Measure::jaccard, threshold), sets, sets);
+    return choose_generators(problem, pool, memory).sign_postings;
+  };
+  EXPECT_TRUE(signs(even_sets(20'000, 30, 40, 2'000, memory), 0.9));
+  EXPECT_FALSE(signs(even_sets(20'000, 100, 100, 2'000'000, memory), 0.95));
+}
+
 TEST_F(Choice, SmallJoinsAreNotLookedAtClosely) {
   const SetCollection sets = even_sets(60, 60, 60, 150, memory);
   const JoinProblem problem(Bounds(Measure::jaccard, 0.5), sets, sets);

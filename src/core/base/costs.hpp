@@ -25,7 +25,9 @@ inline constexpr double unit_token = 60;
 inline constexpr double unit_posting = 12;  // a posting counted, and verified if the count suffices
 inline constexpr double index_token = 20;   // putting a token of a prefix into the index
 inline constexpr double sign_posting = 30;  // putting a posting with a signature into the index
-inline constexpr double sign_token = 2;     // putting a token into a bitmap
+inline constexpr double parity_token =
+    1.2;                                 // a token of a set whose signature is made for postings or a sweep
+inline constexpr double sign_token = 2;  // putting a token into a bitmap
 // A pair of bitmaps of 1, 2, 4, ... 256 words.
 inline constexpr double bitmap_pair[] = {0.6, 0.75, 1, 1.6, 3.2, 5.5, 11, 21, 46};
 inline constexpr double verify_pair = 100;   // a candidate pair that fails, of any size

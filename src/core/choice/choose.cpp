@@ -127,7 +127,9 @@ void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, 
   const PrefixWork work = prefix_work(problem, postings, band);
   const double sets = band.sets, size = problem.probe.classes[middle].size;
   const double index = index_share * work.tokens * candidates::index_token;
-  const double sign = index_share * work.tokens * candidates::sign_posting;
+  // A signature takes all tokens of a set, however short its prefix is.
+  const double signature = size * candidates::parity_token;
+  const double sign = index_share * (work.tokens * candidates::sign_posting + signature);
   const double units = candidates::unit_probe + work.tokens * candidates::unit_token +
                        work.postings * candidates::unit_posting;
   estimate.postings = sets * work.postings;
@@ -139,7 +141,7 @@ void estimate_prefix(const JoinProblem &problem, const PostingCounts &postings, 
   const double posting_ns =
       candidates::signed_posting + near * (candidates::near_posting + candidates::near_token * size);
   estimate.signed_ns =
-      sets * (index + sign + work.tokens * candidates::sweep_token + work.postings * posting_ns);
+      sets * (index + sign + signature + work.tokens * candidates::sweep_token + work.postings * posting_ns);
 }
 
 // Returns the nanoseconds of signing a band's probes.
