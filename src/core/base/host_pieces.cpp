@@ -3,10 +3,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <utility>
 
-#include "core/base/error.hpp"
 #include "core/base/memory.hpp"
 #include "core/base/worker_pool.hpp"
 
@@ -119,14 +119,15 @@ HostPiece PiecesAhead::take(size_t bytes) {
   return piece.data != nullptr ? piece : HostPieces::of_process().take(std::max(bytes, piece_bytes));
 }
 
-// Without a thread, nothing comes and the budget is left alone.
-void PiecesAhead::begin_next() {
-  coming_.push_back(std::make_unique<Coming>());
-  Coming *next = coming_.back().get();
+// Without a thread, or memory for one, nothing comes and the budget is left alone.
+void PiecesAhead::begin_next() noexcept {
+  const size_t before = coming_.size();
   try {
+    coming_.push_back(std::make_unique<Coming>());
+    Coming *next = coming_.back().get();
     next->thread = start_thread([next] { next->piece = touched_piece(); });
-  } catch (const Error &) {
-    coming_.pop_back();
+  } catch (const std::exception &) {
+    coming_.resize(before);
     threads_.emplace(0);
   }
 }

@@ -78,7 +78,7 @@ class PiecesAhead {
     HostPiece piece;
     std::thread thread;
   };
-  void begin_next();
+  void begin_next() noexcept;
 
   std::optional<CountedThreads> threads_;  // from the first piece until clear()
   std::deque<std::unique_ptr<Coming>> coming_;
