@@ -102,6 +102,22 @@ TEST_P(KernelTest, SelectNearKeepsTheNearOnesInOrder) {
   }
 }
 
+TEST_P(KernelTest, SelectSharingTellsTheSignaturesThatShareBits) {
+  for (size_t count : {0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 63, 64}) {
+    const uint64_t probe = word();
+    std::vector<uint64_t> signatures(count + signature_vector, ~uint64_t{0});
+    for (size_t i = 0; i < count; ++i) signatures[i] = word();
+    for (uint32_t least : {0u, 1u, 2u, 8u, 25u, 32u, 63u, 64u, 65u}) {
+      uint64_t expected = 0;
+      for (size_t i = 0; i < count; ++i)
+        if (static_cast<uint32_t>(std::popcount(signatures[i] & probe)) >= least)
+          expected |= uint64_t{1} << i;
+      EXPECT_EQ(select_sharing(signatures.data(), count, probe, least), expected)
+          << count << " signatures, at least " << least;
+    }
+  }
+}
+
 // Ascending ranks below a universe, `step` apart or more.
 template <typename Rank>
 std::vector<Rank> ranks_of(std::mt19937_64 &random, uint32_t size, uint32_t universe, Rank step) {

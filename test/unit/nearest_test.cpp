@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -145,6 +147,37 @@ TEST(Nearest, SetsOfManySizes) {
   std::vector<NearSet> lefts = near_sets(3, 90, 8);
   lefts.push_back(sets.back());
   compare_with_all(lefts, sets, add_numbers<int32_t>);
+}
+
+// Sets of about these sizes, whose tokens are among `tokens`: many rows have as many in common.
+std::vector<NearSet> sets_of_sizes(std::initializer_list<uint32_t> sizes, uint32_t tokens, size_t count,
+                                   uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<NearSet> sets;
+  for (size_t i = 0; i < count; ++i)
+    for (const uint32_t size : sizes) {
+      NearSet set(tokens);
+      std::iota(set.begin(), set.end(), 0);
+      std::shuffle(set.begin(), set.end(), random);
+      set.resize(std::min(size, tokens));
+      sets.push_back(std::move(set));
+    }
+  return sets;
+}
+
+// Sizes at the borders of vectors, of blocks of entries and of what a signature holds.
+TEST(Nearest, SizesAtBorders) {
+  compare_with_all(sets_of_sizes({0, 1, 31, 32, 33}, 80, 2, 9),
+                   sets_of_sizes({0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65}, 80, 12, 10),
+                   add_numbers<int32_t>);
+  compare_with_all(sets_of_sizes({3, 254, 255, 256}, 300, 1, 11),
+                   sets_of_sizes({1, 3, 253, 254, 255, 256, 257, 300}, 300, 5, 12), add_numbers<int64_t>);
+}
+
+// Lists are of several blocks, and rows that are as near come by row.
+TEST(Nearest, ManyRowsAreAsNear) {
+  compare_with_all(sets_of_sizes({2, 4}, 9, 4, 13), sets_of_sizes({1, 2, 3, 5}, 9, 300, 14),
+                   add_numbers<int32_t>);
 }
 
 TEST(Nearest, WithoutRows) {

@@ -54,6 +54,15 @@ HWY_INLINE ByteVector bits_of_eight(const WordVector (&w)[8]) {
 
 #endif
 
+// Returns the number of bits set in each lane.
+HWY_INLINE WordVector bits_of(WordVector v) {
+#if SIMJOIN_COUNTS_WORDS
+  return hn::PopulationCount(v);
+#else
+  return hn::SumsOf8(bits_of_bytes(v));
+#endif
+}
+
 // Returns, for each lane, the number of bits that `words` words of column and row share. `words` is at most
 // 8.
 template <size_t words>
@@ -138,12 +147,7 @@ size_t select_near_dispatched(const uint64_t *HWY_RESTRICT signatures, const uin
   const auto beyond = hn::Set(Numbers(), int64_t{limit} + 1);
   size_t kept = 0, i = 0;
   for (; i + lanes <= count; i += lanes) {
-    const WordVector difference = hn::Xor(hn::LoadU(d, signatures + i), wanted);
-#if SIMJOIN_COUNTS_WORDS
-    const WordVector bits = hn::PopulationCount(difference);
-#else
-    const WordVector bits = hn::SumsOf8(bits_of_bytes(difference));
-#endif
+    const WordVector bits = bits_of(hn::Xor(hn::LoadU(d, signatures + i), wanted));
     const auto near_number = hn::Lt(hn::BitCast(Numbers(), bits), beyond);
     if (hn::AllFalse(Numbers(), near_number)) continue;
     const auto near = hn::RebindMask(d, near_number);
@@ -156,6 +160,24 @@ size_t select_near_dispatched(const uint64_t *HWY_RESTRICT signatures, const uin
   return kept;
 }
 
+uint64_t select_sharing_dispatched(const uint64_t *HWY_RESTRICT signatures, size_t count, uint64_t probe,
+                                   uint32_t least) {
+  const Words d;
+  const size_t lanes = hn::Lanes(d);
+  const WordVector wanted = hn::Set(d, probe);
+  const auto too_few = hn::Set(Numbers(), int64_t{least} - 1);
+  uint64_t found = 0;
+  for (size_t i = 0; i < count; i += lanes) {
+    const WordVector bits = bits_of(hn::And(hn::LoadU(d, signatures + i), wanted));
+    const auto enough = hn::Gt(hn::BitCast(Numbers(), bits), too_few);
+    if (hn::AllFalse(Numbers(), enough)) continue;
+    uint8_t of_lanes[8] = {};
+    hn::StoreMaskBits(Numbers(), enough, of_lanes);
+    found |= (of_lanes[0] & ((uint64_t{1} << lanes) - 1)) << i;
+  }
+  return count < 64 ? found & ((uint64_t{1} << count) - 1) : found;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace simjoin
 HWY_AFTER_NAMESPACE();
@@ -165,6 +187,7 @@ namespace simjoin {
 
 HWY_EXPORT(filter_row_dispatched);
 HWY_EXPORT(select_near_dispatched);
+HWY_EXPORT(select_sharing_dispatched);
 
 size_t filter_row(const SignatureRow &row, size_t words, uint32_t *hits) {
   return HWY_DYNAMIC_DISPATCH(filter_row_dispatched)(row, words, hits);
@@ -173,6 +196,10 @@ size_t filter_row(const SignatureRow &row, size_t words, uint32_t *hits) {
 size_t select_near(const uint64_t *signatures, const uint64_t *values, size_t count, uint64_t probe,
                    uint32_t limit, uint64_t *out) {
   return HWY_DYNAMIC_DISPATCH(select_near_dispatched)(signatures, values, count, probe, limit, out);
+}
+
+uint64_t select_sharing(const uint64_t *signatures, size_t count, uint64_t probe, uint32_t least) {
+  return HWY_DYNAMIC_DISPATCH(select_sharing_dispatched)(signatures, count, probe, least);
 }
 
 }  // namespace simjoin

@@ -32,4 +32,9 @@ size_t select_near(const uint64_t *signatures, const uint64_t *values, size_t co
                    uint32_t limit, uint64_t *out);
 inline constexpr size_t signature_padding = 64;
 
+// Returns which of `count` signatures share at least `least` bits with `probe`: a bit each, the lowest of the
+// first one. `count` is at most 64. Signatures are read in whole vectors, so signature_vector of them follow.
+uint64_t select_sharing(const uint64_t *signatures, size_t count, uint64_t probe, uint32_t least);
+inline constexpr size_t signature_vector = 8;
+
 }  // namespace simjoin

@@ -7,6 +7,7 @@
 #include "core/base/check.hpp"
 #include "core/base/interruption.hpp"
 #include "core/base/wall_clock.hpp"
+#include "core/candidates/signature_kernels.hpp"
 #include "core/candidates/verify.hpp"
 #include "core/set_slices.hpp"
 #include "core/sort/ascending.hpp"
@@ -18,15 +19,11 @@ namespace {
 // A caller that asks for more pairs than at first probably asks for many.
 constexpr uint32_t growth = 4;
 // The memory of this many rows is asked for before one of them is looked at.
-constexpr size_t candidates_at_a_time = 16;
+constexpr size_t candidates_at_a_time = 32;
+// The filter is for sets of at most this many tokens: that of a larger one costs as much as its verification.
+constexpr uint32_t most_filtered = 64;
 // The memory that tokens are looked up in is asked for this many tokens ahead.
 constexpr size_t tokens_ahead = 4;
-
-// Returns whether at least `count` bits are set.
-bool has_bits(uint64_t bits, uint32_t count) {
-  for (; count > 1; --count) bits &= bits - 1;
-  return count == 0 || bits != 0;
-}
 
 template <typename T>
 void sort_distinct(std::vector<T> &tokens) {
@@ -91,6 +88,7 @@ void NearestJoin::look_up(std::vector<T> &tokens) {
   }
   sort_long(ranks_.data(), ranks_.size(), sort_, check_interruption);
   for (const uint32_t rank : ranks_) index_->prefetch_begin(rank);
+  filter_.assign(ranks_.data(), ranks_.size());
   signatures_.resize(ranks_.size());
   uint64_t signature = 0;
   for (size_t i = ranks_.size(); i-- > 0; signature |= index_->bit_of(ranks_[i])) signatures_[i] = signature;
@@ -120,86 +118,135 @@ StepResult NearestJoin::step(std::chrono::microseconds, Batch &out) {
   return StepResult::batch;
 }
 
-// A row that is met first in the list of the left row's i-th token shares none of the tokens before. So lists
-// of frequent tokens, which come last, are mostly not looked at.
-void NearestJoin::search() {
+// Counts steps of some nanoseconds, over all lists, and checks for interruption now and then.
+void NearestJoin::take_steps(size_t count) {
+  steps_ += count;
+  if (steps_ < steps_between_checks) return;
+  steps_ = 0;
+  check_interruption();
+}
+
+void NearestJoin::begin_search() {
   begin_marks();
   best_.clear();
   least_ = floor_;
   before_row_ = UINT32_MAX;
+  first_version_ = ++version_;
+}
+
+// A row that is met first in the list of the left row's i-th token shares none of the tokens before. So lists
+// of frequent tokens, which come last, are mostly not looked at.
+void NearestJoin::search() {
+  begin_search();
   const auto count = static_cast<uint32_t>(ranks_.size());
   for (uint32_t i = 0; i < count; ++i) {
+    take_steps(1);
+    if (index_->list(ranks_[i]).size() > NearBlock::entries)
+      verify_candidates();  // less may be asked for then
     const uint32_t most = count - i;
     if (!is_wanted(order_.score(most, size_, most))) break;
     scan(i);
   }
+  verify_candidates();
   std::sort(best_.begin(), best_.end(),
             interruptible([](const Found &a, const Found &b) { return a.comes_before(b); }));
 }
 
-// Returns the smallest overlap with a row of this size that may be asked for; most + 1 if there is none.
-uint32_t NearestJoin::least_overlap(uint32_t size, uint32_t most) const {
-  uint32_t least = 1;
+// Returns the smallest overlap, `least` or more, with a row of this size that may be asked for; more than
+// both sets have if there is none.
+uint32_t NearestJoin::least_overlap(uint32_t size, uint32_t least) const {
+  const auto wanted = [&](uint32_t overlap) { return is_wanted(order_.score(overlap, size_, size)); };
+  const uint32_t most = std::min(static_cast<uint32_t>(ranks_.size()), size);
+  if (least > most || wanted(least)) return least;
+  ++least;
   for (uint32_t end = most + 1; least < end;) {
     const uint32_t middle = least + (end - least) / 2;
-    is_wanted(order_.score(middle, size_, size)) ? end = middle : least = middle + 1;
+    wanted(middle) ? end = middle : least = middle + 1;
   }
   return least;
 }
 
-// Looks at the rows of a token. `hidden` of its set's tokens after it have no bit of their own. None that is
-// met first here shares one of the rarer tokens.
+// Returns the smallest overlap with a row of this size that may be asked for. It does not decrease as sizes
+// grow.
+uint32_t NearestJoin::required(uint32_t size) {
+  if (size > NearestIndex::most_size) return least_overlap(size, 1);
+  Required &known = required_[size];
+  if (known.version != version_)
+    known = {version_, least_overlap(size, known.version >= first_version_ ? known.overlap : 1)};
+  return known.overlap;
+}
+
+// Looks at the rows of a token. `hidden` of its set's tokens after it have no bit of their own.
 void NearestJoin::scan(uint32_t number) {
-  const std::span<const NearPosting> list = index_->list(ranks_[number]);
+  const NearList list = index_->list(ranks_[number]);
   const uint64_t signature = signatures_[number];
   const auto others = static_cast<uint32_t>(ranks_.size()) - number - 1;
   const uint32_t hidden = others - static_cast<uint32_t>(std::popcount(signature));
-  size_t step = 0;
-  for (auto at = list.begin(); at != list.end();) {
-    const uint32_t rest = at->rest, size = at->size;
-    const uint32_t most = rest == NearPosting::most ? others + 1 : std::min(others + 1, rest);
-    const uint32_t required = least_overlap(size, most);
-    if (required >
-        most) {  // nor do larger rows with the same rest qualify, nor any with less if these are less
-      if (rest <= others && !is_wanted(order_.score(rest, size_, rest))) break;
-      at = std::partition_point(at, list.end(),
-                                [rest](const NearPosting &other) { return other.rest == rest; });
-      continue;
-    }
-    const bool tied = order_.score(required, size_, size) == least_;
-    const uint32_t others_required = required - 1 > hidden ? required - 1 - hidden : 0;
-    for (; at != list.end() && at->rest == rest && at->size == size; ++at) {
-      check_interruption_at(step++);
-      const bool beaten = tied && at->row >= before_row_;  // unless it shares more than is required
-      if (!has_bits(signature & at->signature, others_required + beaten)) continue;
-      index_->prefetch(at->row);
-      __builtin_prefetch(marks_.data() + at->row);
-      candidates_.push_back(at->row);
-      if (candidates_.size() < candidates_at_a_time) continue;
-      verify_candidates();
-      ++at;
-      break;  // fewer rows may be asked for now
+  for (size_t at = list.begin, end; at < list.end; at = end) {
+    take_steps(1);
+    end = std::min(list.end, (at / NearBlock::entries + 1) * NearBlock::entries);
+    const NearBlock &block = index_->block_of(at);
+    const uint32_t least = required(block.size);
+    if (least > others + 1) break;  // nor do the larger rows that follow qualify
+    if (least > block.rest && block.rest < NearBlock::most) continue;
+    const uint32_t others_required = least - 1 > hidden ? least - 1 - hidden : 0;
+    for (uint64_t near = select_sharing(index_->signatures() + at, end - at, signature, others_required);
+         near != 0; near &= near - 1) {
+      take_steps(1);
+      consider(at + static_cast<size_t>(std::countr_zero(near)), number, hidden);
     }
   }
-  verify_candidates();
 }
 
-// Computes the overlaps of the candidates, and keeps those that are asked for.
+// Makes the row of an entry a candidate if it may be asked for. No row that is met first in the list of this
+// token shares one of the rarer ones.
+void NearestJoin::consider(size_t entry, uint32_t number, uint32_t hidden) {
+  const uint64_t theirs = index_->signatures()[entry];
+  const uint32_t size = NearestIndex::size_in(theirs);
+  const auto shared = static_cast<uint32_t>(std::popcount(theirs & signatures_[number]));
+  uint32_t most = std::min(1 + hidden + shared, static_cast<uint32_t>(ranks_.size()) - number);
+  if (size < NearestIndex::most_size) most = std::min(most, size);
+  const double score = order_.score(most, size_, size);
+  if (score < least_ || (score == least_ && index_->row_at(entry) >= before_row_)) return;
+  index_->prefetch_row(entry);
+  candidates_.push_back({score, entry, 0});
+  if (candidates_.size() == candidates_at_a_time) verify_candidates();
+}
+
+// Verifies the candidates, first the one that may be the nearest. After it, few others may be asked for.
 void NearestJoin::verify_candidates() {
-  const auto count = static_cast<uint32_t>(ranks_.size());
-  for (const uint32_t row : candidates_) index_->prefetch_set(row);
-  for (const uint32_t row : candidates_) {
-    if (marks_[row] == mark_) continue;
-    marks_[row] = mark_;
-    const uint32_t size = index_->size_of(row);
-    const uint32_t required = least_overlap(size, std::min(count, size));
-    ++stats_.verified;
-    const uint32_t overlap = bounded_overlap(ranks_.data(), count, index_->set_of(row), size, 0, required);
-    if (overlap < required) continue;
-    const Found found = {order_.score(overlap, size_, size), row, overlap};
-    if (is_wanted(found.score, row) && (!given_ || given_->comes_before(found))) keep(found);
+  if (candidates_.empty()) return;
+  size_t nearest = 0;
+  for (size_t i = 0; i < candidates_.size(); ++i) {
+    Candidate &candidate = candidates_[i];
+    candidate.row = index_->row_at(candidate.entry);
+    index_->prefetch(candidate.row);
+    __builtin_prefetch(marks_.data() + candidate.row);
+    if (candidate.score > candidates_[nearest].score) nearest = i;
   }
+  std::swap(candidates_.front(), candidates_[nearest]);
+  verify(candidates_.front());
+  for (const Candidate &candidate : candidates_)
+    if (is_wanted(candidate.score, candidate.row)) index_->prefetch_set(candidate.row);
+  for (const Candidate &candidate : candidates_) verify(candidate);
   candidates_.clear();
+}
+
+// Computes the overlap of a candidate, and keeps it if it is asked for.
+void NearestJoin::verify(const Candidate &candidate) {
+  const uint32_t row = candidate.row;
+  if (!is_wanted(candidate.score, row) || marks_[row] == mark_) return;
+  marks_[row] = mark_;
+  const uint32_t size = index_->size_of(row), least = required(size);
+  const auto count = static_cast<uint32_t>(ranks_.size());
+  const uint32_t *set = index_->set_of(row);
+  ++stats_.verified;
+  take_steps(size);
+  if (size <= most_filtered && filter_.count_of(set, size) < least) return;
+  const uint32_t overlap = bounded_overlap(ranks_.data(), count, set, size, 0, least);
+  if (overlap < least) return;
+  const Found found = {order_.score(overlap, size_, size), row, overlap};
+  if (is_wanted(found.score, row) && (!given_ || given_->comes_before(found))) keep(found);
 }
 
 void NearestJoin::keep(const Found &found) {
@@ -211,6 +258,7 @@ void NearestJoin::keep(const Found &found) {
   best_.push_back(found);
   std::push_heap(best_.begin(), best_.end(), before);
   if (best_.size() < pairs_) return;
+  if (best_.front().score != least_) ++version_;
   least_ = best_.front().score;
   before_row_ = best_.front().row;
 }
@@ -221,11 +269,13 @@ bool NearestJoin::shares_tokens(uint32_t row) {
   if (!all_marked_) {
     begin_marks();
     size_t step = 0;
-    for (const uint32_t rank : ranks_)
-      for (const NearPosting &posting : index_->list(rank)) {
+    for (const uint32_t rank : ranks_) {
+      const NearList list = index_->list(rank);
+      for (size_t entry = list.begin; entry < list.end; ++entry) {
         check_interruption_at(step++);
-        marks_[posting.row] = mark_;
+        marks_[index_->row_at(entry)] = mark_;
       }
+    }
     all_marked_ = true;
   }
   return marks_[row] == mark_;

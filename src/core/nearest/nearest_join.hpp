@@ -1,8 +1,10 @@
 // For each left row, its right rows by descending similarity: right rows are indexed, left rows looked up.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -33,6 +35,25 @@ struct NearestOrder {
     const auto rounded = static_cast<float>(similarity);
     return distance ? -static_cast<float>(1.0 - static_cast<double>(rounded)) : rounded;
   }
+};
+
+// Tells most tokens that a small set does not have.
+class RankFilter {
+ public:
+  void assign(const uint32_t *ranks, size_t count) {
+    std::fill(std::begin(bits_), std::end(bits_), 0);
+    for (size_t i = 0; i < count; ++i) bits_[ranks[i] % bits / 64] |= uint64_t{1} << ranks[i] % 64;
+  }
+  // Returns how many of the ranks the set may have: none that it has is left out.
+  uint32_t count_of(const uint32_t *ranks, uint32_t count) const {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; ++i) found += bits_[ranks[i] % bits / 64] >> ranks[i] % 64 & 1;
+    return found;
+  }
+
+ private:
+  static constexpr uint32_t bits = 1024;
+  uint64_t bits_[bits / 64] = {};
 };
 
 // A left row's pairs come nearest first. Pairs that are as near come by right row.
@@ -71,6 +92,12 @@ class NearestJoin final : public RowSearch {
     }
   };
 
+  struct Candidate {
+    double score;  // at most
+    size_t entry;  // of the row in the index
+    uint32_t row;  // once it is looked at
+  };
+
   template <typename T>
   void look_up(std::vector<T> &tokens);
   void begin_marks();
@@ -79,10 +106,15 @@ class NearestJoin final : public RowSearch {
   bool is_wanted(double score, uint32_t row) const {
     return score > least_ || (score == least_ && row < before_row_);
   }
+  void take_steps(size_t count);
+  void begin_search();
   void search();
   void scan(uint32_t number);
-  uint32_t least_overlap(uint32_t size, uint32_t most) const;
+  void consider(size_t entry, uint32_t number, uint32_t hidden);
+  uint32_t required(uint32_t size);
+  uint32_t least_overlap(uint32_t size, uint32_t least) const;
   void verify_candidates();
+  void verify(const Candidate &candidate);
   void keep(const Found &found);
 
   const NearestOrder order_;
@@ -96,6 +128,7 @@ class NearestJoin final : public RowSearch {
   // The last left row.
   Buffer<uint32_t> ranks_{memory_};  // ascending, of its tokens that right rows have
   ShortSort sort_;
+  RankFilter filter_;                 // of these
   uint32_t size_ = 0;                 // all its distinct tokens
   std::vector<uint64_t> signatures_;  // of the tokens after each of ranks_
   bool done_ = true;
@@ -110,7 +143,18 @@ class NearestJoin final : public RowSearch {
   double least_ = 0;
   uint32_t before_row_ = 0;
   // Rows that may be among them, whose memory has been asked for.
-  std::vector<uint32_t> candidates_;
+  std::vector<Candidate> candidates_;
+
+  // The smallest overlap with a set of some size that may be asked for, as of a version of what is asked for.
+  struct Required {
+    uint64_t version = 0;
+    uint32_t overlap = 0;
+  };
+  Required required_[NearestIndex::most_size + 1];  // by size
+  uint64_t version_ = 0;
+  uint64_t first_version_ = 0;  // of the search. From then on, required overlaps do not decrease.
+
+  size_t steps_ = 0;  // since the last check for interruption
 
   Buffer<uint32_t> marks_{memory_};  // by right row: the last search that has met it
   uint32_t mark_ = 0;
