@@ -117,6 +117,7 @@ CREATE TABLE copies AS SELECT i AS id, i % 7 AS x, CASE WHEN i < 3 THEN 9 ELSE 0
 ANALYZE copies;
 EXPLAIN (COSTS OFF) SELECT a.id, b.id FROM copies a JOIN copies b ON a.id < b.id ORDER BY a.s <%> b.s LIMIT 3;
 SELECT searches('SELECT a.id, b.id FROM copies a JOIN copies b ON a.id < b.id AND a.x < b.y - 3 ORDER BY jaccard_similarity(a.s, b.s) DESC NULLS LAST LIMIT 3');
+SELECT searches('SELECT a.id, b.id FROM copies a JOIN copies b ON a.id < b.id AND a.x < b.y - 3 WHERE a.id < 350 AND b.id < 350 ORDER BY jaccard_similarity(a.s, b.s) DESC NULLS LAST LIMIT 3');
 SELECT o AS "order", c.* FROM unnest(ARRAY['s DESC, a, b LIMIT 4', 's DESC NULLS LAST LIMIT 4']) o,
   LATERAL compare('SELECT s FROM (SELECT a.id AS a, b.id AS b, jaccard_similarity(a.s, b.s) AS s FROM copies a JOIN copies b ON a.id > b.id AND a.x < b.y - 3) q ORDER BY ' || o) c;
 SELECT o AS "order", c.* FROM unnest(ARRAY['s DESC, a, b LIMIT 4', 's DESC NULLS LAST LIMIT 4']) o,

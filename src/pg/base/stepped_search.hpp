@@ -30,7 +30,7 @@ struct SteppedSearch {
   bool begun;         // the step has a row, or had one
   int64 taken;        // rows of the step
   int64 work_left;    // the input of a step counts it down, and ends below 0
-  int64 spared;       // the same for the next step, while this one has rows
+  int64 spared;       // the same, while the step has rows; else negative
   int searches;       // for EXPLAIN ANALYZE: the most of an execution
   bool all_rows;      // the same: whether they came
   bool has_given_up;  // the same: since there was no work left
@@ -42,7 +42,8 @@ struct SteppedSearch {
     step = first;
     finished = first - 1;
     begun = false;
-    work_left = spared = most_work;
+    work_left = most_work;
+    spared = -1;
   }
 };
 
@@ -107,7 +108,8 @@ inline void end_step(SteppedSearch *search) {
   search->has_given_up |= gives_up;
   search->step = gives_up ? search->steps : search->step + 1;
   search->begun = false;
-  search->work_left = search->spared;
+  if (search->spared >= 0) search->work_left = search->spared;
+  search->spared = -1;
 }
 
 // Returns the node's next row. input() and bound() are those of the step, and came_before(row) says whether
