@@ -159,7 +159,8 @@ SELECT q AS query, why_not('SELECT a.id, b.id AS b FROM ' || q) FROM unnest(ARRA
     't a JOIN t b ON a.id < b.id ORDER BY edit_distance(a.name, b.name) LIMIT 3', 't a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC',
     't a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3 FOR UPDATE', 't a LEFT JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3',
     't a JOIN t b ON a.id < b.id GROUP BY a.id, b.id, jaccard_similarity(a.s, b.s) ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3', 't a JOIN t b ON a.id < b.id AND random() < 2 ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3',
-    't a JOIN (SELECT * FROM t LIMIT 90) b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3', 't a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 19000']) q;
+    't a JOIN (SELECT * FROM t LIMIT 90) b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3', 't a JOIN t b ON a.id < b.id ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 19000',
+    't a JOIN t b ON a.id < b.id AND jaccard_similarity(a.s, b.s) = 0.5 ORDER BY jaccard_similarity(a.s, b.s) DESC LIMIT 3', 't a JOIN t b ON a.id < b.id AND jaccard_similarity(a.s, b.s) = 0.5 ORDER BY jaccard_similarity(a.s, b.s) DESC, a.id LIMIT 3']) q;
 
 -- Weights, and no columns at all.
 CREATE TABLE w AS SELECT id, s, array_fill(1.5::float4, ARRAY[cardinality(s)]) AS w FROM (SELECT id, ARRAY(SELECT DISTINCT u FROM unnest(s) u ORDER BY u) AS s FROM t) t;

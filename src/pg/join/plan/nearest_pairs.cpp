@@ -198,6 +198,18 @@ void add_pairs_path(PlannerInfo *root, RelOptInfo *joinrel, Path *search, const 
   add_path(joinrel, &custom->path);
 }
 
+// Returns whether the planner sorts by the first key that the query names. It leaves out one that a condition
+// makes equal to a constant.
+bool keeps_first_sort_key(PlannerInfo *root) {
+  if (root->query_pathkeys == NIL) return false;
+  Node *named = get_sortgroupclause_expr(linitial_node(SortGroupClause, root->parse->sortClause),
+                                         root->processed_tlist);
+  ListCell *cell;
+  foreach (cell, linitial_node(PathKey, root->query_pathkeys)->pk_eclass->ec_members)
+    if (equal(lfirst_node(EquivalenceMember, cell)->em_expr, named)) return true;
+  return false;
+}
+
 }  // namespace
 
 void register_nearest_pairs_methods() {
@@ -213,6 +225,8 @@ bool has_join_barrier(PlannerInfo *root, List *restrictlist) {
 
 PairsObstacle obstacle_in_order(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
                                 RelOptInfo *inner) {
+  if (!keeps_first_sort_key(root))
+    return {"a condition gives all pairs the same similarity", "Leave the similarity out of ORDER BY."};
   const auto *key = linitial_node(PathKey, root->query_pathkeys);
   auto *call = reinterpret_cast<Node *>(sorted_expression_of_join(key));
   SimilarityClause described = {};
