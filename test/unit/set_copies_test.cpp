@@ -32,7 +32,9 @@ std::vector<Tokens> any_rows() {
 }
 
 bool add(SetCopies &copies, const Tokens &tokens, int type, std::span<const double> weights = {}) {
-  if (type == 0) return copies.add(std::span<const int32_t>(tokens), weights);
+  const std::span<const int32_t> span(tokens);
+  if (type == 0)
+    return weights.empty() ? copies.add_prepared(span, copies.prepare(span)) : copies.add(span, weights);
   const std::vector<int64_t> longs(tokens.begin(), tokens.end());
   if (type == 1) return copies.add(std::span<const int64_t>(longs), weights);
   std::vector<std::string> texts;

@@ -145,16 +145,29 @@ SetCopies::SetCopies(Measure measure, double threshold, size_t memory_limit, Mem
 
 template <typename Token>
 bool SetCopies::add(std::span<const Token> tokens, std::span<const double> weights) {
+  return add(tokens, weights, tag_of(tokens, weights));
+}
+
+template <typename Token>
+uint32_t SetCopies::prepare(std::span<const Token> tokens) const {
+  const Entry entry = {tag_of(tokens, {}), not_kept};
+  table_.prefetch(entry.hash());
+  return entry.tag;
+}
+
+template <typename Token>
+bool SetCopies::add(std::span<const Token> tokens, std::span<const double> weights, uint32_t tag) {
   const uint32_t row = rows_++;
-  if (!tokens.empty() && is_copy(row, tokens, weights)) return false;
+  if (!tokens.empty() && is_copy(row, tokens, weights, tag)) return false;
   joined_.push_back(row);
   return true;
 }
 
 // Returns whether the row belongs to a family of an earlier row. Otherwise the set is remembered.
 template <typename Token>
-bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens, std::span<const double> weights) {
-  const Entry entry = {tag_of(tokens, weights), not_kept};
+bool SetCopies::is_copy(uint32_t row, std::span<const Token> tokens, std::span<const double> weights,
+                        uint32_t tag) {
+  const Entry entry = {tag, not_kept};
   Entry *const place = table_.find(entry.hash(), [&](const Entry &known) {
     return known.tag == entry.tag && (known.kept == not_kept || equals(kept_[known.kept], tokens, weights));
   });
@@ -237,6 +250,10 @@ void SetCopies::finish() {
   while (families_.size() < rows_) families_.push_back(SetFamilies::none);
 }
 
+template uint32_t SetCopies::prepare(std::span<const int32_t>) const;
+template uint32_t SetCopies::prepare(std::span<const int64_t>) const;
+template bool SetCopies::add(std::span<const int32_t>, std::span<const double>, uint32_t);
+template bool SetCopies::add(std::span<const int64_t>, std::span<const double>, uint32_t);
 template bool SetCopies::add(std::span<const int32_t>, std::span<const double>);
 template bool SetCopies::add(std::span<const int64_t>, std::span<const double>);
 template bool SetCopies::add(std::span<const std::string_view>, std::span<const double>);

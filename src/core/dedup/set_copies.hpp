@@ -43,6 +43,14 @@ class SetCopies {
   // family is. If the tokens have weights, they are distinct and ascend.
   template <typename Token>
   bool add(std::span<const Token> tokens, std::span<const double> weights = {});
+  // The same in two calls, so that the memory for many sets is fetched together: prepare() returns the tag of
+  // a set without weights, which add_prepared() needs.
+  template <typename Token>
+  uint32_t prepare(std::span<const Token> tokens) const;
+  template <typename Token>
+  bool add_prepared(std::span<const Token> tokens, uint32_t tag) {
+    return add(tokens, {}, tag);
+  }
   // Ends the adding, and frees the memory that only adding needs.
   void finish();
 
@@ -77,7 +85,9 @@ class SetCopies {
   };
 
   template <typename Token>
-  bool is_copy(uint32_t row, std::span<const Token> tokens, std::span<const double> weights);
+  bool add(std::span<const Token> tokens, std::span<const double> weights, uint32_t tag);
+  template <typename Token>
+  bool is_copy(uint32_t row, std::span<const Token> tokens, std::span<const double> weights, uint32_t tag);
   template <typename Token>
   double similarity_with_itself(std::span<const Token> tokens, std::span<const double> weights) const;
   template <typename Token>

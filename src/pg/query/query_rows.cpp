@@ -6,6 +6,7 @@ extern "C" {
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "core/dedup/id_order.hpp"
 #include "core/set_slices.hpp"
@@ -105,9 +106,13 @@ void TargetReader::take(const QueryRow &row) {
 
 // Adds the sets to the engine, but for copies of earlier ones.
 void feed_without_copies(const RowTarget &target, const SetSlice &sets) {
+  std::vector<uint32_t> tags;
+  tags.reserve(sets.rows);
+  for_each_integer_set(sets, [&](auto set) { tags.push_back(target.copies->prepare(set)); });
   SetSlice run = {sets.type, sets.tokens, sets.lengths};
+  const uint32_t *tag = tags.data();
   for_each_integer_set(sets, [&](auto set) {
-    const bool joined = target.copies->add(set);
+    const bool joined = target.copies->add_prepared(set, *tag++);
     if (joined) {
       ++run.rows;
       run.token_count += set.size();
