@@ -81,8 +81,9 @@ CustomScan *plan_of_blocks(Plan *input) {
 struct BlockState {
   CustomScanState css;
   BlockWriter writer;
-  RowSets *sets;  // NULL where sets are not made of texts
-  bool done;      // all rows have been read
+  TupleTableSlot *block;  // the last one
+  RowSets *sets;          // NULL where sets are not made of texts
+  bool done;              // all rows have been read
 };
 
 BlockState *block_state_of(CustomScanState *node) {
@@ -131,19 +132,32 @@ void begin_blocks(CustomScanState *node, EState *estate, int eflags) {
   BlockState *state = block_state_of(node);
   state->sets = begin_sets(plan, rows, estate);
   init_block_writer(&state->writer, columns_of(plan, rows, state->sets), estate->es_query_cxt);
+  state->block =
+      ExecInitExtraTupleSlot(estate, node->ss.ss_ScanTupleSlot->tts_tupleDescriptor, &TTSOpsMinimalTuple);
 }
 
-// Returns the next block in the node's slot, an empty one at the end.
+// Returns the tuple whose only column is the block, without a copy of it. It is valid as long as the block.
+MinimalTuple tuple_of(Datum block) {
+  char *data = DatumGetPointer(block);
+  auto *tuple = reinterpret_cast<MinimalTuple>(data - room_before_block);
+  memset(tuple, 0, room_before_block);
+  tuple->t_len = static_cast<uint32>(room_before_block + VARSIZE(data));
+  tuple->t_infomask2 = 1;  // columns
+  tuple->t_infomask = HEAP_HASVARWIDTH;
+  tuple->t_hoff = static_cast<uint8>(room_before_block + MINIMAL_TUPLE_OFFSET);
+  return tuple;
+}
+
+// Returns the next block, NULL at the end. A worker's queue takes the tuple of its slot as it is, where it
+// would make a tuple of a virtual one.
 TupleTableSlot *exec_blocks(CustomScanState *node) {
   BlockState *state = block_state_of(node);
   BlockWriter *writer = &state->writer;
   auto *rows = static_cast<PlanState *>(linitial(node->custom_ps));
-  TupleTableSlot *result = ExecClearTuple(node->ss.ss_ScanTupleSlot);
+  ExecClearTuple(state->block);
   if (!fill_block(writer, rows, node->ss.ps.ps_ExprContext->ecxt_per_tuple_memory, &state->done, state->sets))
     return nullptr;
-  result->tts_values[0] = end_block(writer);
-  result->tts_isnull[0] = false;
-  return ExecStoreVirtualTuple(result);
+  return ExecStoreMinimalTuple(tuple_of(end_block(writer)), state->block, false);
 }
 
 void rescan_blocks(CustomScanState *node) {

@@ -55,8 +55,8 @@ struct ArrayHead {
 static_assert(sizeof(BlockHeader) % MAXIMUM_ALIGNOF == 0 && sizeof(RowHeader) % MAXIMUM_ALIGNOF == 0);
 static_assert(sizeof(Datum) == sizeof(uint64) && VARHDRSZ + sizeof(ArrayHead) == ARR_OVERHEAD_NONULLS(1));
 
-BlockBytes new_bytes(MemoryContext context, size_t allocated) {
-  return {static_cast<char *>(MemoryContextAlloc(context, allocated)), 0, allocated};
+BlockBytes new_bytes(MemoryContext context, size_t size, size_t before = 0) {
+  return {static_cast<char *>(MemoryContextAlloc(context, before + size)) + before, 0, size, before};
 }
 
 // Appends room and returns its place. `alignment` is 4 or 8.
@@ -64,8 +64,8 @@ size_t add_room(BlockBytes *to, size_t bytes, size_t alignment) {
   const size_t place = TYPEALIGN(alignment, to->bytes);
   to->bytes = place + bytes;
   if (to->bytes > to->allocated) {
-    to->allocated = Max(to->bytes, Min(to->allocated * 2, MaxAllocSize));
-    to->data = static_cast<char *>(repalloc(to->data, to->allocated));
+    to->allocated = Max(to->bytes, Min(to->allocated * 2, MaxAllocSize - to->before));
+    to->data = static_cast<char *>(repalloc(to->data - to->before, to->before + to->allocated)) + to->before;
   }
   return place;
 }
@@ -226,7 +226,7 @@ void init_block_writer(BlockWriter *writer, const BlockColumns &columns, MemoryC
   writer->columns = columns;
   writer->apart = apart_sets(columns);
   writer->context = context;
-  writer->block = new_bytes(context, full_block + full_block / 4);
+  writer->block = new_bytes(context, full_block + full_block / 4, room_before_block);
   if (!writer->apart.used) return;
   writer->packed = new_bytes(context, full_block / 8);
   writer->lengths = new_bytes(context, full_block / 8);

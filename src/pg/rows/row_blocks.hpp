@@ -4,6 +4,7 @@
 #include "pg/base/pg.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "executor/tuptable.h"
 }
 
@@ -45,6 +46,7 @@ TupleDesc block_row_descriptor(const BlockColumns &columns);
 struct BlockBytes {
   char *data;
   size_t bytes, allocated;
+  size_t before;  // bytes of room in front of the data
 };
 
 struct BlockWriter {
@@ -58,6 +60,9 @@ struct BlockWriter {
 };
 
 void init_block_writer(BlockWriter *writer, const BlockColumns &columns, MemoryContext context);
+
+// The room in front of a block: for the header of a tuple whose only column it is.
+inline constexpr size_t room_before_block = MAXALIGN(SizeofMinimalTupleHeader);
 
 // Begins a block. The one before becomes invalid.
 void begin_block(BlockWriter *writer);
