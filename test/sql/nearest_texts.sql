@@ -1,4 +1,5 @@
--- The similar rows of each row: LATERAL and other subqueries with a bound of an edit distance or a similarity, by the scan SimilarRows.
+-- The similar rows of each row: LATERAL and other subqueries with a bound of an edit distance or a similarity, by the scan SimilarRows, and
+-- the nearest ones by an edit distance or a similarity of characters, by NearestRows.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS simjoin;
 CREATE SCHEMA nearest_texts;
@@ -48,7 +49,7 @@ SELECT w AS condition, c.* FROM unnest(ARRAY['edit_distance(l.s, r.s) <= 2', 'ed
     'jaccard_similarity(l.s, r.s, ''shingles(2)'') >= 0.5', 'jaccard_distance(l.s, r.s, ''shingles(2)'') < 0.5', 'jaccard_similarity(l.s, r.s, ''shingles(2)'') >= 0',
     'jaccard_similarity(l.s, r.s, ''shingles(2)'') >= nullif(l.cat, 1) / 3.0::float8',
     'edit_distance(l.s, r.s) <= 2 AND r.cat = l.cat', 'edit_distance(l.s, r.s) <= 4 AND jaccard_similarity(l.s, r.s, ''shingles(2)'') >= 0.5', 'edit_distance(l.s, r.s) <= 2 AND l.cat = 1']) w,
-  LATERAL compare('SELECT l.id, x.* FROM l LEFT JOIN LATERAL (SELECT r.id AS r, edit_distance(l.s, r.s) AS d FROM r WHERE ' || w || ' ORDER BY edit_distance(l.s, r.s), r.id LIMIT 3) x ON x.r % 3 > 0') c;
+  LATERAL compare('SELECT l.id, x.* FROM l LEFT JOIN LATERAL (SELECT r.id AS r, edit_distance(l.s, r.s) AS d FROM r WHERE ' || w || ' ORDER BY r.cat, r.id LIMIT 3) x ON x.r % 3 > 0') c;
 -- Other subqueries.
 SELECT q AS query, c.* FROM unnest(ARRAY[
     '(SELECT count(*) FROM r WHERE edit_distance(l.s, r.s) <= 1)', '(SELECT max(edit_distance(l.s, r.s)) FROM r WHERE edit_distance(l.s, r.s) <= 2 AND r.id > 9)',
@@ -56,6 +57,38 @@ SELECT q AS query, c.* FROM unnest(ARRAY[
     '(SELECT r.id FROM r WHERE edit_distance(l.s, r.s) <= 3 ORDER BY r.cat DESC, r.id LIMIT 1)', '(SELECT sum(r.id) FROM r WHERE edit_distance(l.s, r.s) <= 3 AND random() < 2)',
     '(SELECT r.id FROM r WHERE edit_distance(l.s, r.s) <= 3 ORDER BY r.id LIMIT 1 FOR UPDATE)']) q,
   LATERAL compare('SELECT l.id, ' || q || ' AS x FROM l') c;
+
+-- Orders without a bound, with one, with ties and NULLs, with keys and other conditions.
+CREATE EXTENSION IF NOT EXISTS fuzzystrmatch SCHEMA public;
+CREATE TABLE many AS SELECT i AS id, i % 3 AS cat, CASE WHEN i % 50 > 0 THEN substr(md5(i::text), 1, 2 + i % 9) || CASE WHEN i % 4 = 0 THEN 'é中' ELSE '' END END AS s FROM generate_series(1, 2400) i;
+CREATE TABLE probes AS SELECT id, cat, overlay(s placing 'x' from 1 + id % 4 for id % 3) AS s FROM many WHERE id % 301 = 3 UNION ALL VALUES (0, 1, ''), (1, 2, NULL), (2, 0, repeat('é', 300));
+ANALYZE many, probes;
+SELECT o AS "order", c.* FROM unnest(ARRAY['edit_distance(l.s, r.s), r.id LIMIT 2', 'damerau_distance(r.s, l.s), r.id LIMIT 2', 'edit_distance(l.s, r.s) NULLS FIRST, r.id LIMIT 2',
+    'edit_distance(l.s, r.s), r.cat DESC, r.id FETCH FIRST 3 ROWS WITH TIES', 'edit_distance(l.s, r.s) FETCH FIRST 1 ROW WITH TIES', '1 - edit_distance(l.s, r.s)::float8 / greatest(length(l.s), length(r.s), 1) DESC, r.id LIMIT 2',
+    'damerau_distance(l.s, r.s)::numeric / nullif(greatest(length(l.s), length(r.s)), 0), r.id OFFSET 1 LIMIT 2', 'jaro_winkler_similarity(l.s, r.s) DESC, r.id LIMIT 2', 'jaro_similarity(r.s, l.s) DESC NULLS LAST, r.id LIMIT 2',
+    'edit_distance(l.s, r.s, 2), r.id LIMIT 2', 'edit_distance(l.s, r.s) DESC, r.id LIMIT 2']) o,
+  LATERAL compare('SELECT l.id, x.* FROM probes l LEFT JOIN LATERAL (SELECT r.id AS r FROM many r ORDER BY ' || o || ') x ON true') c;
+SELECT w AS condition, c.* FROM unnest(ARRAY['r.cat = l.cat', 'r.cat <> l.cat AND r.id % 9 > 0', 'edit_distance(l.s, r.s) <= 2', 'edit_distance(l.s, r.s) < l.cat + 3 AND r.id <> l.id', 'edit_distance(l.s, r.s) <= -1']) w,
+  LATERAL compare('SELECT l.id, x.* FROM probes l LEFT JOIN LATERAL (SELECT r.id AS r, edit_distance(l.s, r.s) AS d FROM many r WHERE ' || w || ' ORDER BY edit_distance(l.s, r.s), r.id LIMIT 3) x ON true') c;
+-- All rows come.
+SELECT c.* FROM compare('SELECT l.id, x.* FROM l, LATERAL (SELECT r.id AS r, row_number() OVER () AS n FROM (SELECT * FROM r ORDER BY edit_distance(l.s, r.s), r.id LIMIT 1000) r) x') c;
+-- fuzzystrmatch refuses texts of more than 255 characters, unless the other one is empty, and a division by zero is one, where the sort computes the pair.
+CREATE FUNCTION outcome(query text, mode text) RETURNS text LANGUAGE plpgsql SET simjoin.enable_nearest FROM CURRENT AS $$
+DECLARE
+  found text;
+BEGIN
+  PERFORM set_config('simjoin.enable_nearest', mode, true);
+  EXECUTE 'SELECT count(*) || '' '' || sum(hashtext(x::text)) FROM (' || query || ') x' INTO found;
+  RETURN found;
+EXCEPTION WHEN OTHERS THEN
+  RETURN SQLERRM;
+END $$;
+SELECT w AS condition, regexp_replace(outcome(q, 'on'), ' -?\d+$', '') AS outcome, outcome(q, 'on') = outcome(q, 'off') AS same
+FROM unnest(ARRAY['true', 'l.id > 3', 'l.id > 3 AND r.id > 3', 'l.id <> 2 AND r.id + l.id <> 2 AND (r.id <> 2 OR l.s = '''')', 'l.id = 0', 'l.id = 2 AND r.s = ''''', 'l.cat = r.cat AND l.cat > 0', 'levenshtein(l.s, r.s) <= 1 AND r.id > 3 AND l.id <> 2']) w,
+  LATERAL (SELECT 'SELECT l.id, x.* FROM probes l, LATERAL (SELECT r.id AS r FROM probes r WHERE ' || w || ' ORDER BY levenshtein(l.s, r.s), r.id LIMIT 2) x' AS q) q;
+SELECT w AS condition, regexp_replace(outcome(q, 'on'), ' -?\d+$', '') AS outcome, outcome(q, 'on') = outcome(q, 'off') AS same
+FROM unnest(ARRAY['true', 'r.id > 0', 'r.id <> l.id']) w,
+  LATERAL (SELECT 'SELECT l.id, x.* FROM probes l, LATERAL (SELECT r.id AS r FROM probes r WHERE ' || w || ' ORDER BY edit_distance(l.s, r.s)::float8 / greatest(length(l.s), length(r.s)), r.id LIMIT 2) x' AS q) q;
 
 -- The planner calls no function of a condition: not of other arguments than a text, and not without the right to.
 CREATE TABLE docs AS SELECT id, s AS t, jsonb_build_array(left(coalesce(s, ''), 3), cat) AS j FROM r;

@@ -15,17 +15,14 @@ extern "C" {
 #include "core/text/edit_distance.hpp"
 #include "core/text/edit_keys.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/functions/characters.hpp"
 #include "pg/sets/arrays.hpp"
+#include "pg/sets/characters.hpp"
 
 namespace simjoin::pg {
 namespace {
 
 // The keys of most texts take less memory. Those of others are not kept.
 constexpr size_t kept_keys = 1 << 16;
-
-// Texts of more characters are refused by fuzzystrmatch.
-constexpr size_t longest_of_levenshtein = 255;
 
 // Returns a distance of the call's first two texts: any if `most` is negative, and else at most most + 1.
 template <class Distance, class DistanceUpTo>

@@ -10,7 +10,7 @@ extern "C" {
 
 #include "core/text/jaro.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/functions/characters.hpp"
+#include "pg/sets/characters.hpp"
 #include "pg/sets/arrays.hpp"
 
 namespace simjoin::pg {

@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/join/clause/threshold.hpp"
 #include "pg/nearest/facts.hpp"
 #include "pg/nearest/state.hpp"
+#include "pg/nearest/texts.hpp"
 #include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -52,6 +53,9 @@ void begin_nearest_rows(CustomScanState *node, EState *estate, int eflags) {
   Expr *bound = nearest_rows_expr(plan, NearestRowsExpr::bound);
   state->bound = ExecInitExpr(bound, &node->ss.ps);
   state->bound_type = exprType(reinterpret_cast<Node *>(bound));
+  Expr *value = nearest_rows_expr(plan, NearestRowsExpr::value);
+  state->value = ExecInitExpr(value, &node->ss.ps);
+  state->value_type = exprType(reinterpret_cast<Node *>(value));
   auto *keys_of_rows = reinterpret_cast<List *>(nearest_rows_expr(plan, NearestRowsExpr::keys_of_rows));
   auto *keys_of_outer = reinterpret_cast<List *>(nearest_rows_expr(plan, NearestRowsExpr::keys_of_outer));
   state->row_keys = init_key_side(keys_of_rows, nearest_key_functions(plan), 0, &node->ss.ps);
@@ -91,9 +95,11 @@ bool next_row_of_key(NearestRowsState *state, Datum similarity, bool isnull, Wan
 }
 
 bool next_null(NearestRowsState *state) {
-  if (state->row_keys.count > 0)  // rows whose array is no set do not meet the conditions
-    return next_row_of_key(state, 0, true,
-                           [&](uint32_t row) { return has_row(state->rows.without_set, row); });
+  // Rows whose array is no set do not meet the conditions.
+  if (state->row_keys.count > 0 || state->facts.texts.used)
+    return next_row_of_key(state, 0, true, [&](uint32_t row) {
+      return has_row(state->rows.without_set, row) || is_null_for_empty(state, row);
+    });
   const GrowingArray<uint32_t> &nulls = state->rows.nulls;
   if (state->next_row == nulls.size()) return false;
   fill_kept_row(state, nulls[state->next_row++], 0, true);
@@ -113,11 +119,14 @@ bool next_pair(NearestRowsState *state) {
     fill_kept_row(state, row, 0, true);
     return true;
   }
+  if (state->facts.texts.used) {
+    fill_kept_row(state, row, 0, true);
+    fill_value_of_text(state);
+    return true;
+  }
   const uint32_t left = join->set_size(Side::left, 0), right = join->set_size(Side::right, row);
   const Datum value = similarity_value(state, batch->overlap[i], left, right);
-  const double score = state->facts.order().score(batch->overlap[i], left, right);
-  state->least = state->reached ? Min(state->least, score) : score;
-  state->reached = true;
+  note_reached(state, state->facts.order().score(batch->overlap[i], left, right));
   fill_kept_row(state, row, value, false);
   return true;
 }
@@ -185,7 +194,9 @@ NearestPhase phase_after(NearestRowsState *state) {
       return NearestPhase::pairs;
     case NearestPhase::pairs:
       if (!state->facts.ordered) return NearestPhase::flawed;
-      return state->bounded ? NearestPhase::done : NearestPhase::others;
+      if (state->bounded) return NearestPhase::done;
+      if (!state->facts.texts.used) return NearestPhase::others;  // all texts are in a pair
+      [[fallthrough]];
     case NearestPhase::others:
       return state->facts.nulls_first ? NearestPhase::done : NearestPhase::last_nulls;
     default:

@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/nearest/nearest_join.hpp"
 #include "pg/join/clause/facts.hpp"
+#include "pg/nearest/order.hpp"
 #include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -25,12 +26,13 @@ struct NearestRowsFacts {
   int columns;      // of the first child that are kept: its first ones. The similarity is the next column.
   int output;       // of the second child: the first ones of these. If ordered, the similarity is the next.
   int first_pairs;  // that a scan asks for at first
+  TextFacts texts;  // if used, the rows are sorted by a comparison of texts
 
   NearestOrder order() const { return {measure, distance, single}; }
 };
 
 // The expressions of CustomScan.custom_exprs, by position.
-enum class NearestRowsExpr : int { probe, set, bound, keys_of_rows, keys_of_outer };
+enum class NearestRowsExpr : int { probe, set, bound, keys_of_rows, keys_of_outer, value };
 
 // CustomScan.custom_private is a list of two: the facts, and the functions of the keys.
 List *encode_nearest_rows(const NearestRowsFacts &facts);

@@ -11,6 +11,7 @@ extern "C" {
 #include "core/base/memory_shares.hpp"
 #include "core/nearest/key_search.hpp"
 #include "core/nearest/nearest_join.hpp"
+#include "core/nearest/text_search.hpp"
 #include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
@@ -18,6 +19,7 @@ extern "C" {
 #include "pg/base/settings.hpp"
 #include "pg/computation/background.hpp"
 #include "pg/nearest/state.hpp"
+#include "pg/nearest/texts.hpp"
 #include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -48,6 +50,7 @@ void add_set_of_row(NearestRowsState *state) {
   if (keyed) rows->keyed.append(row);
   bool isnull;
   const Datum set = ExecEvalExprSwitchContext(state->set, context, &isnull);
+  if (state->facts.texts.used && !isnull) return add_text_of_row(state, set, row.hash);
   MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
   ArrayType *array = isnull ? nullptr : DatumGetArrayTypeP(set);
   SetView view;
@@ -64,6 +67,7 @@ void add_set_of_row(NearestRowsState *state) {
 
 std::unique_ptr<RowSearch> make_search(const NearestRowsFacts &facts) {
   if (facts.by_keys) return std::make_unique<KeySearch>();
+  if (facts.texts.used) return std::make_unique<TextSearch>(facts.texts.order);
   return std::make_unique<NearestJoin>(facts.order());
 }
 

@@ -58,22 +58,12 @@ bool describe_trigram_order(Node *expr, SimilarityClause *sets) {
 // Fills in the sets of the clause, and their measure. Returns false where they are not one of the relation
 // and one from outside.
 bool take_sets(PlannerInfo *root, RelOptInfo *rel, const SimilarityClause &clause, SimilarityOrder *order) {
-  Measure measure = clause.measure;
-  Expr *probe = clause.left, *set = clause.right;
-  if (bms_is_empty(pull_varnos(root, reinterpret_cast<Node *>(set)))) {
-    std::swap(probe, set);
-    measure = reversed(measure);
-  }
-  auto *probe_node = reinterpret_cast<Node *>(probe), *set_node = reinterpret_cast<Node *>(set);
-  if (!bms_is_empty(pull_varnos(root, probe_node)) || !has_outer_parameter(probe_node, nullptr)) return false;
-  if (!bms_equal(pull_varnos(root, set_node), rel->relids) || depends_on_outer(set_node)) return false;
-  if (!computed_once(probe_node) || !computed_once(set_node)) return false;
+  bool swapped;
+  if (!take_sides(root, rel, clause.left, clause.right, order, &swapped)) return false;
   order->of_sets = clause.call;
-  order->probe = probe;
-  order->set = set;
-  order->measure = measure;
+  order->measure = swapped ? reversed(clause.measure) : clause.measure;
   order->distance = clause.distance;
-  return token_type_of(exprType(set_node), &order->token_type);
+  return token_type_of(exprType(reinterpret_cast<Node *>(order->set)), &order->token_type);
 }
 
 // Returns the clauses without weights that the condition implies or, not `implied`, the one that it is.
@@ -84,20 +74,37 @@ List *clauses_of_condition(PlannerInfo *root, RestrictInfo *condition, bool impl
   return IsA(op, OpExpr) && describe_comparison(op, clause) && !clause->weighted() ? list_make1(clause) : NIL;
 }
 
-// Returns whether the threshold of a clause is a value that the executor can compute once an outer row.
-bool is_bound(Expr *threshold) {
+}  // namespace
+
+Expr *usual_sort_expression(RelOptInfo *rel, const PathKey *key) {
+  if (key->pk_eclass->ec_has_volatile) return nullptr;
+  Expr *expr = sorted_expression(rel, key);
+  return expr != nullptr && is_usual_order(key, reinterpret_cast<Node *>(expr)) ? expr : nullptr;
+}
+
+bool take_sides(PlannerInfo *root, RelOptInfo *rel, Expr *first, Expr *second, SimilarityOrder *order,
+                bool *swapped) {
+  Expr *probe = first, *set = second;
+  *swapped = bms_is_empty(pull_varnos(root, reinterpret_cast<Node *>(set)));
+  if (*swapped) std::swap(probe, set);
+  auto *probe_node = reinterpret_cast<Node *>(probe), *set_node = reinterpret_cast<Node *>(set);
+  if (!bms_is_empty(pull_varnos(root, probe_node)) || !has_outer_parameter(probe_node, nullptr)) return false;
+  if (!bms_equal(pull_varnos(root, set_node), rel->relids) || depends_on_outer(set_node)) return false;
+  order->probe = probe;
+  order->set = set;
+  return computed_once(probe_node) && computed_once(set_node);
+}
+
+bool is_bound_of_row(Expr *threshold) {
   auto *node = reinterpret_cast<Node *>(threshold);
   return !contain_var_clause(node) && computed_once(node);
 }
 
-}  // namespace
-
 bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey *key,
                                SimilarityOrder *order) {
-  if (key->pk_eclass->ec_has_volatile) return false;
-  Expr *expr = sorted_expression(rel, key);
+  Expr *expr = usual_sort_expression(rel, key);
   SimilarityClause call = {};
-  if (expr == nullptr || !is_usual_order(key, reinterpret_cast<Node *>(expr))) return false;
+  if (expr == nullptr) return false;
   const bool single = describe_trigram_order(reinterpret_cast<Node *>(expr), &call);
   if (!single && (!describe_call(reinterpret_cast<Node *>(expr), &call) || call.call != expr)) return false;
   if (call.distance != compat::ascends(key)) return false;
@@ -120,7 +127,8 @@ Expr *bound_of_order(PlannerInfo *root, const SimilarityOrder &order, RestrictIn
   foreach (cell, clauses_of_condition(root, condition, order.single)) {
     auto *clause = static_cast<const SimilarityClause *>(lfirst(cell));
     const bool same = order.single || clause->distance == order.distance;
-    if (same && equal(clause->call, order.of_sets) && is_bound(clause->threshold)) return clause->threshold;
+    if (same && equal(clause->call, order.of_sets) && is_bound_of_row(clause->threshold))
+      return clause->threshold;
   }
   return nullptr;
 }
@@ -134,7 +142,7 @@ List *bounds_of_condition(PlannerInfo *root, RelOptInfo *rel, RestrictInfo *cond
     auto *clause = static_cast<const SimilarityClause *>(lfirst(cell));
     auto *bound = static_cast<SimilarityBound *>(palloc0(sizeof(SimilarityBound)));
     bound->bound = clause->threshold;
-    if (is_bound(clause->threshold) && take_sets(root, rel, *clause, &bound->sets))
+    if (is_bound_of_row(clause->threshold) && take_sets(root, rel, *clause, &bound->sets))
       bounds = lappend(bounds, bound);
   }
   return bounds;

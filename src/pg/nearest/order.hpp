@@ -9,9 +9,18 @@ extern "C" {
 }
 
 #include "core/measure.hpp"
+#include "core/nearest/text_order.hpp"
 #include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
+
+// What rows are sorted by if it is a comparison of texts, not of sets.
+struct TextFacts {
+  bool used;
+  TextOrder order;
+  bool levenshtein;    // of fuzzystrmatch, which refuses long texts
+  bool refuses_empty;  // two empty texts are an error
+};
 
 // ORDER BY measure(probe, set) DESC, or ORDER BY probe <%> set. Of pg_trgm, similarity(a, b) DESC, or
 // ORDER BY a <-> b: the sets are those of the trigrams.
@@ -25,6 +34,7 @@ struct SimilarityOrder {
   bool single;  // in single precision, as pg_trgm computes both
   bool nulls_first;
   TokenType token_type;
+  TextFacts texts;  // if used, probe and set are texts
 };
 
 // A condition that no row meets unless the similarity of its set and the probe reaches a bound, or their
@@ -37,6 +47,18 @@ struct SimilarityBound {
 // Returns whether the sort key is such an order of the relation's rows, and describes it.
 bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey *key,
                                SimilarityOrder *order);
+
+// Returns the one expression that the key sorts rows of the relation by, in the usual order of its type; NULL
+// where there is none.
+Expr *usual_sort_expression(RelOptInfo *rel, const PathKey *key);
+
+// Fills in the probe and the set, or the texts that stand for them. Returns false where they are not one of
+// the relation and one from outside. `swapped`: the probe is the second one.
+bool take_sides(PlannerInfo *root, RelOptInfo *rel, Expr *first, Expr *second, SimilarityOrder *order,
+                bool *swapped);
+
+// Returns whether the executor can compute the expression once an outer row.
+bool is_bound_of_row(Expr *threshold);
 
 // Returns whether the value of an expression may change while rows of the query are read: it depends on
 // parameters that an outer query sets, or on subqueries.

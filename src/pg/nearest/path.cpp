@@ -24,6 +24,7 @@ extern "C" {
 #include "pg/join/estimate/set_statistics.hpp"
 #include "pg/nearest/facts.hpp"
 #include "pg/nearest/starts.hpp"
+#include "pg/nearest/texts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -167,29 +168,42 @@ double tokens_of_row(PlannerInfo *root, RelOptInfo *rel, const NearestRowsPath *
   return count_edit_keys(reinterpret_cast<Node *>(keys), width, &count) ? count : usual;
 }
 
+// The same costs of sets as costs_of_texts() gives.
+IndexCosts costs_of_sets(PlannerInfo *root, RelOptInfo *rel, const NearestRowsPath *nearest, double rows,
+                         double of_key) {
+  const SimilarityOrder &order = nearest->order;
+  SetShape shape = set_shape(root, reinterpret_cast<Node *>(order.set), order.token_type);
+  shape.average_size = tokens_of_row(root, rel, nearest, shape.average_size);
+  const double tokens = rows * shape.average_size;
+  const double per_token = nearest->by_keys() ? operators_per_indexed_key : operators_per_indexed_token;
+  const double shared_tokens = nearest->by_keys() ? similar_share : shape.shared_tokens;
+  constexpr double representable = 1e17;
+  const double bytes = tokens > representable
+                           ? representable
+                           : static_cast<double>(bytes_of_index(nearest, static_cast<uint64_t>(rows),
+                                                                static_cast<uint64_t>(tokens)));
+  return {tokens * per_token,
+          operators_per_search + shape.average_size * operators_per_probe_token +
+              of_key * shared_tokens * operators_per_shared_token,
+          bytes};
+}
+
 // Estimates the costs for one row of the outer query, which has a share of the cost of the index. Returns
 // false if the index is expected to take more memory than it may.
 bool cost_nearest_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, NearestRowsPath *nearest) {
   const SimilarityOrder &order = nearest->order;
   const auto *rows = static_cast<Path *>(linitial(nearest->custom.custom_paths));
-  SetShape shape = set_shape(root, reinterpret_cast<Node *>(order.set), order.token_type);
-  shape.average_size = tokens_of_row(root, rel, nearest, shape.average_size);
-  const double tokens = rows->rows * shape.average_size;
-  constexpr double representable = 1e17;
-  if (tokens > representable || bytes_of_index(nearest, static_cast<uint64_t>(rows->rows),
-                                               static_cast<uint64_t>(tokens)) > expected_memory_limit())
-    return false;
+  const double of_key =
+      rows->rows * clauselist_selectivity(root, nearest->keys.conditions, 0, JOIN_INNER, nullptr);
+  const IndexCosts costs = order.texts.used ? costs_of_texts(root, rel, nearest, rows->rows, of_key)
+                                            : costs_of_sets(root, rel, nearest, rows->rows, of_key);
+  if (costs.bytes > static_cast<double>(expected_memory_limit())) return false;
   const double starts = expected_starts(root, reinterpret_cast<Node *>(order.probe));
   QualCost conditions;
   cost_qual_eval(&conditions, on_outer, root);
-  const double of_key =
-      rows->rows * clauselist_selectivity(root, nearest->keys.conditions, 0, JOIN_INNER, nullptr);
   const double handed_up = rows_handed_up(rel, nearest, of_key);
-  const double per_token = nearest->by_keys() ? operators_per_indexed_key : operators_per_indexed_token;
-  const double build = rows->total_cost + tokens * per_token * cpu_operator_cost;
-  const double shared_tokens = nearest->by_keys() ? similar_share : shape.shared_tokens;
-  const double search = operators_per_search + shape.average_size * operators_per_probe_token +
-                        of_key * shared_tokens * operators_per_shared_token;
+  const double build = rows->total_cost + costs.index * cpu_operator_cost;
+  const double search = costs.search;
   Path *path = &nearest->custom.path;
   path->rows = rel->rows;
   path->startup_cost = build / starts + search * cpu_operator_cost + conditions.startup;
@@ -222,19 +236,25 @@ void add_rows_path(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &sp
   if (cost_nearest_rows(root, rel, split.on_outer, nearest)) add_path(rel, &custom->path);
 }
 
-// Offers NearestRows where the query is sorted by a similarity. Returns whether it is.
+// Offers NearestRows where the query is sorted by a similarity. Returns whether that of sets is the only node
+// to offer.
 bool offer_nearest_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split) {
   if (root->query_pathkeys == NIL || root->parse->limitCount == nullptr) return false;
   auto *key = linitial_node(PathKey, root->query_pathkeys);
   SimilarityOrder order = {};
-  if (!describe_similarity_order(root, rel, key, &order)) return false;
+  if (!describe_similarity_order(root, rel, key, &order) && !describe_text_order(root, rel, key, &order))
+    return false;
   Expr *bound = nullptr;
   ListCell *cell;
-  foreach (cell, split.on_outer)
-    if (bound == nullptr) bound = bound_of_order(root, order, lfirst_node(RestrictInfo, cell));
+  foreach (cell, split.on_outer) {
+    auto *condition = lfirst_node(RestrictInfo, cell);
+    if (bound == nullptr)
+      bound =
+          order.texts.used ? bound_of_text_order(order, condition) : bound_of_order(root, order, condition);
+  }
   List *others = sort_keys_of_rows(rel, list_copy_tail(root->query_pathkeys, 1));
   add_rows_path(root, rel, split, order, bound, list_concat(list_make1(key), others));
-  return true;
+  return !order.texts.used;
 }
 
 // Offers SimilarRows for each condition that bounds a similarity.

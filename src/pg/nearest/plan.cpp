@@ -9,6 +9,7 @@ extern "C" {
 
 #include "pg/nearest/facts.hpp"
 #include "pg/nearest/path.hpp"
+#include "pg/nearest/texts.hpp"
 
 namespace simjoin::pg {
 namespace {
@@ -46,8 +47,14 @@ List *scan_columns(const NearestRowsPath *path, const Plan *input) {
 List *encode_nearest_rows(const NearestRowsFacts &facts) {
   List *encoded = list_make5_int(static_cast<int>(facts.measure), facts.distance, facts.single, facts.ordered,
                                  facts.by_keys);
-  return list_concat(encoded, list_make5_int(facts.nulls_first, static_cast<int>(facts.token_type),
-                                             facts.columns, facts.output, facts.first_pairs));
+  encoded = list_concat(encoded, list_make5_int(facts.nulls_first, static_cast<int>(facts.token_type),
+                                                facts.columns, facts.output, facts.first_pairs));
+  const TextFacts &texts = facts.texts;
+  for (const int fact : {int{texts.used}, static_cast<int>(texts.order.measure), int{texts.order.share},
+                         int{texts.order.probe_first}, int{texts.order.empty_pairs}, int{texts.levenshtein},
+                         int{texts.refuses_empty}})
+    encoded = lappend_int(encoded, fact);
+  return encoded;
 }
 
 NearestRowsFacts read_nearest_rows(const CustomScan *plan) {
@@ -61,7 +68,14 @@ NearestRowsFacts read_nearest_rows(const CustomScan *plan) {
           .token_type = static_cast<TokenType>(list_nth_int(facts, 6)),
           .columns = list_nth_int(facts, 7),
           .output = list_nth_int(facts, 8),
-          .first_pairs = list_nth_int(facts, 9)};
+          .first_pairs = list_nth_int(facts, 9),
+          .texts = {.used = list_nth_int(facts, 10) != 0,
+                    .order = {.measure = static_cast<TextMeasure>(list_nth_int(facts, 11)),
+                              .share = list_nth_int(facts, 12) != 0,
+                              .probe_first = list_nth_int(facts, 13) != 0,
+                              .empty_pairs = list_nth_int(facts, 14) != 0},
+                    .levenshtein = list_nth_int(facts, 15) != 0,
+                    .refuses_empty = list_nth_int(facts, 16) != 0}};
 }
 
 Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *clauses,
@@ -77,6 +91,7 @@ Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tli
   scan->custom_scan_tlist = scan_columns(nearest, static_cast<Plan *>(linitial(custom_plans)));
   scan->custom_exprs =
       list_make5(order.probe, order.set, nearest->bound, nearest->keys.of_rows, nearest->keys.of_outer);
+  scan->custom_exprs = lappend(scan->custom_exprs, value_of_text_order(order));
   const NearestRowsFacts facts = {.measure = order.measure,
                                   .distance = order.distance,
                                   .single = order.single,
@@ -86,7 +101,8 @@ Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tli
                                   .token_type = order.token_type,
                                   .columns = nearest->columns,
                                   .output = nearest->output,
-                                  .first_pairs = nearest->first_pairs};
+                                  .first_pairs = nearest->first_pairs,
+                                  .texts = order.texts};
   scan->custom_private = list_make2(encode_nearest_rows(facts), nearest->keys.functions);
   scan->methods = nearest->ordered() ? &nearest_rows_plan_methods : &similar_rows_plan_methods;
   return &scan->scan.plan;

@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/join/clause/threshold.hpp"
 #include "pg/nearest/facts.hpp"
 #include "pg/nearest/state.hpp"
+#include "pg/nearest/texts.hpp"
 #include "pg/sets/set_codec.hpp"
 
 namespace simjoin::pg {
@@ -18,16 +19,6 @@ namespace {
 
 const char *function_of_order(const NearestRowsFacts &facts) {
   return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
-}
-
-// Returns whether a row meets the conditions without the similarity.
-bool meets_conditions(NearestRowsState *state, uint32_t row) {
-  check_interrupts();
-  ExprContext *context = state->css.ss.ps.ps_ExprContext;
-  ResetExprContext(context);
-  fill_kept_row(state, row, 0, true);
-  context->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
-  return ExecQual(state->other_quals, context);
 }
 
 // Raises the error of a row whose array is no set, if the sort of all rows raised it.
@@ -97,6 +88,7 @@ NearestPhase begin_search(NearestRowsState *state) {
   const Datum probe = ExecEvalExprSwitchContext(state->probe, context, &isnull);
   // A similarity that is NULL meets no bound.
   if (isnull) return state->bound == nullptr ? NearestPhase::all : NearestPhase::done;
+  if (state->facts.texts.used) return begin_nearest_text(state, probe, key);
   MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
   ArrayType *array = DatumGetArrayTypeP(probe);
   const int dimensions = dimensions_of_flawed(array);
@@ -113,6 +105,15 @@ NearestPhase begin_search(NearestRowsState *state) {
 
 }  // namespace
 
+bool meets_conditions(NearestRowsState *state, uint32_t row) {
+  check_interrupts();
+  ExprContext *context = state->css.ss.ps.ps_ExprContext;
+  ResetExprContext(context);
+  fill_kept_row(state, row, 0, true);
+  context->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
+  return ExecQual(state->other_quals, context);
+}
+
 NearestPhase begin_scan_of_rows(NearestRowsState *state) {
   keep_rows(state);
   state->batch_position = 0;
@@ -126,6 +127,7 @@ NearestPhase begin_scan_of_rows(NearestRowsState *state) {
 }
 
 const char *compared_by(const NearestRowsFacts &facts) {
+  if (facts.texts.used) return compared_by_texts(facts.texts);
   if (!facts.single) return function_of_order(facts);
   return facts.distance ? "<-> of pg_trgm" : "similarity of pg_trgm";
 }

@@ -24,8 +24,8 @@ struct KeptRows {
   RowReader reader;
   uint32_t count;
   GrowingArray<uint32_t> nulls;   // rows whose set is NULL
-  GrowingArray<uint32_t> flawed;  // rows whose array is no set
-  RowBits without_set;            // both, and rows whose key is NULL
+  GrowingArray<uint32_t> flawed;  // rows whose array is no set, or whose text is too long for levenshtein
+  RowBits without_set;            // rows whose set or text is NULL, or no set, or whose key is NULL
   GrowingArray<KeyedRow> keyed;   // with keys: the rows that have one, sorted
 };
 
@@ -49,6 +49,8 @@ struct NearestRowsState {
   ExprState *set;
   ExprState *bound;  // NULL without one
   Oid bound_type;
+  ExprState *value;  // of texts: what rows are sorted by
+  Oid value_type;
   KeySide row_keys, outer_keys;
   ExprState *other_quals;  // the conditions that do not mention the similarity
   TupleDesc descriptor;    // of the rows that are kept
@@ -78,11 +80,20 @@ inline PlanState *nearest_sorted(const NearestRowsState *state) {
   return static_cast<PlanState *>(lsecond(state->css.custom_ps));
 }
 
+// Notes the score of a row that is handed up.
+inline void note_reached(NearestRowsState *state, double score) {
+  state->least = state->reached ? Min(state->least, score) : score;
+  state->reached = true;
+}
+
 // Reads the input, if that has not been done.
 void keep_rows(NearestRowsState *state);
 
 // Begins a scan for the current outer row, and returns its first phase.
 NearestPhase begin_scan_of_rows(NearestRowsState *state);
+
+// Makes a row the scan tuple, and returns whether it meets the conditions without the similarity.
+bool meets_conditions(NearestRowsState *state, uint32_t row);
 
 // Returns what EXPLAIN calls the comparison of the probe and a row's set, without a copy.
 const char *compared_by(const NearestRowsFacts &facts);

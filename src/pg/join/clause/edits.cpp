@@ -168,27 +168,6 @@ bool find_key_functions(bool levenshtein, bool by_similarity, KeyFunctions *func
   return OidIsValid(functions->keys) && OidIsValid(functions->measure);
 }
 
-// A function that makes keys of a text, for a number of edits or for a similarity.
-struct KeyMaker {
-  std::string_view symbol;
-  bool by_similarity;
-  bool levenshtein;  // an array with NULL for a long text
-};
-constexpr KeyMaker key_makers[] = {{"simjoin_edit_keys", false, false},
-                                   {"simjoin_levenshtein_keys", false, true},
-                                   {"simjoin_edit_similarity_keys", true, false},
-                                   {"simjoin_levenshtein_similarity_keys", true, true}};
-
-// Returns the function that the expression makes keys by, and its bound if that is a constant. NULL for other
-// expressions.
-const KeyMaker *key_maker_of(Node *expr, double *bound) {
-  if (!IsA(expr, FuncExpr)) return nullptr;
-  auto *call = castNode(FuncExpr, expr);
-  const KeyMaker *maker = entry_of_symbol(key_makers, bound_symbol(call->funcid));
-  if (maker == nullptr || list_length(call->args) != 2) return nullptr;
-  return constant_value(static_cast<Node *>(lsecond(call->args)), bound) ? maker : nullptr;
-}
-
 // Describes the call of overlap_count on the keys of two texts for a number of edits or a similarity.
 void describe_keys(const KeyFunctions &functions, void *first, void *second, Expr *bound,
                    SimilarityClause *keys) {
@@ -243,11 +222,16 @@ bool is_length_of_constant(double number, List *texts, bool *found) {
 }
 
 // Returns whether the expression is the length of the longer text, or NULL. Constants of up to 1 may stand
-// beside the lengths: they count where both texts are empty.
-bool is_longer_length(Node *expr, List *texts) {
+// beside the lengths: they count where both texts are empty. `most` is the greatest of them, `null` what
+// stands for NULL.
+bool is_longer_length(Node *expr, List *texts, double *most, Node **null) {
   expr = without_cast(expr);
-  if (IsA(expr, NullIfExpr))
+  *most = 0;
+  *null = nullptr;
+  if (IsA(expr, NullIfExpr)) {
+    *null = static_cast<Node *>(lsecond(castNode(NullIfExpr, expr)->args));
     expr = without_cast(static_cast<Node *>(linitial(castNode(NullIfExpr, expr)->args)));
+  }
   if (!IsA(expr, MinMaxExpr) || castNode(MinMaxExpr, expr)->op != IS_GREATEST) return false;
   bool found[2] = {};
   ListCell *cell;
@@ -257,8 +241,28 @@ bool is_longer_length(Node *expr, List *texts) {
     if (is_length_of(argument, texts, found)) continue;
     if (!constant_value(argument, &value)) return false;
     if (!is_length_of_constant(value, texts, found) && value > 1) return false;
+    *most = std::fmax(*most, value);
   }
   return found[0] && found[1];
+}
+
+// Returns whether the expression is an edit distance without costs divided by the length of the longer text,
+// and describes its call and that length.
+bool describe_share(Node *expr, EditCall *call, double *most, Node **null) {
+  switch (called_function(expr)) {
+    case F_FLOAT8DIV:
+    case F_FLOAT4DIV:
+    case F_FLOAT48DIV:
+    case F_FLOAT84DIV:
+    case F_NUMERIC_DIV:
+      break;
+    default:
+      return false;
+  }
+  List *sides = call_arguments(reinterpret_cast<Expr *>(expr));
+  return describe_edit_call(without_unit_factor(static_cast<Node *>(linitial(sides))), call) &&
+         !call->function->costs && !call->function->most &&
+         is_longer_length(static_cast<Node *>(lsecond(sides)), call->arguments, most, null);
 }
 
 // Appends the distances that the expression is a sum of. Returns false for other expressions, and where a
@@ -312,24 +316,33 @@ List *keys_of_edit_condition(Node *condition) {
   return keys == NIL ? keys_within(bound, distance, false) : keys;
 }
 
-bool describe_edit_share(Node *expr, SimilarityClause *keys) {
-  switch (called_function(expr)) {
-    case F_FLOAT8DIV:
-    case F_FLOAT4DIV:
-    case F_FLOAT48DIV:
-    case F_FLOAT84DIV:
-    case F_NUMERIC_DIV:
-      break;
-    default:
-      return false;
+bool describe_edit_measure(Node *expr, EditMeasure *measure) {
+  EditCall call;
+  *measure = {};
+  if (!describe_edit_call(expr, &call)) {
+    double most, value;
+    Node *null;
+    if (!describe_share(expr, &call, &most, &null) || called_function(expr) == F_FLOAT4DIV) return false;
+    if (null != nullptr && (!constant_value(null, &value) || value != 0)) return false;
+    measure->share = true;
+    measure->of_empty = most > 0          ? EditMeasure::EmptyTexts::zero
+                        : null != nullptr ? EditMeasure::EmptyTexts::null
+                                          : EditMeasure::EmptyTexts::error;
   }
-  List *sides = call_arguments(reinterpret_cast<Expr *>(expr));
+  if (call.function->costs || call.function->most) return false;
+  measure->first = static_cast<Expr *>(linitial(call.arguments));
+  measure->second = static_cast<Expr *>(lsecond(call.arguments));
+  measure->damerau = call.function->symbol.find("damerau") != std::string_view::npos;
+  measure->levenshtein = call.levenshtein;
+  return true;
+}
+
+bool describe_edit_share(Node *expr, SimilarityClause *keys) {
   EditCall call;
   KeyFunctions functions;
-  if (!describe_edit_call(without_unit_factor(static_cast<Node *>(linitial(sides))), &call) ||
-      call.function->costs || call.function->most ||
-      !is_longer_length(static_cast<Node *>(lsecond(sides)), call.arguments) ||
-      !find_key_functions(call.levenshtein, true, &functions))
+  double most;
+  Node *null;
+  if (!describe_share(expr, &call, &most, &null) || !find_key_functions(call.levenshtein, true, &functions))
     return false;
   describe_keys(functions, linitial(call.arguments), lsecond(call.arguments), number(1), keys);
   keys->distance = true;
@@ -341,48 +354,6 @@ bool bound_edit_share(double similarity, SimilarityClause *keys) {
   auto *left = castNode(FuncExpr, keys->left), *right = castNode(FuncExpr, keys->right);
   const KeyFunctions functions = {left->funcid, castNode(FuncExpr, keys->call)->funcid};
   describe_keys(functions, linitial(left->args), linitial(right->args), number(similarity), keys);
-  return true;
-}
-
-bool count_edit_keys(Node *keys, int32 length, double *count) {
-  double bound;
-  const KeyMaker *maker = key_maker_of(keys, &bound);
-  if (maker == nullptr) return false;
-  *count = call_cpp([&] {
-    // Characters that repeat rarely, as those of most texts do.
-    std::vector<uint8_t> text(static_cast<size_t>(length));
-    for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<uint8_t>('0' + i % 64);
-    const std::span<const uint8_t> characters(text);
-    std::vector<int32_t> made;
-    if (maker->by_similarity)
-      add_edit_similarity_keys(characters, bound, &made);
-    else
-      add_edit_keys(characters, static_cast<int32_t>(std::clamp(bound, -1.0, most_edits + 1.0)), &made);
-    return static_cast<double>(made.size());
-  });
-  return true;
-}
-
-bool take_indexed_keys(Node *indexed, SimilarityClause *keys, const char **serves) {
-  if (!keys->of_edits) return false;
-  double served, wanted;
-  const KeyMaker *maker = key_maker_of(indexed, &served);
-  const KeyMaker *clause_maker = key_maker_of(reinterpret_cast<Node *>(keys->left), &wanted);
-  if (maker == nullptr || clause_maker == nullptr || maker->levenshtein ||
-      maker->by_similarity != clause_maker->by_similarity ||
-      !compat::may_execute(castNode(FuncExpr, indexed)->funcid))
-    return false;
-  if (maker->by_similarity ? wanted < served : wanted > served) {
-    *serves = psprintf(maker->by_similarity ? "similarities from %g on" : "distances up to %g", served);
-    return false;
-  }
-  auto indexed_keys_of = [&](Expr *side) {
-    auto *call = static_cast<FuncExpr *>(copyObjectImpl(indexed));
-    lfirst(list_head(call->args)) = linitial(castNode(FuncExpr, side)->args);
-    return reinterpret_cast<Expr *>(call);
-  };
-  keys->left = indexed_keys_of(keys->left);
-  keys->right = indexed_keys_of(keys->right);
   return true;
 }
 

@@ -25,6 +25,20 @@ bool is_edit_call(Node *expr);
 // constant or a parameter: one for each distance of a sum. The list is empty for other conditions.
 List *keys_of_edit_condition(Node *condition);
 
+// What an edit distance is of, or such a distance divided by the length of the longer text.
+struct EditMeasure {
+  enum class EmptyTexts { zero, null, error };
+
+  Expr *first, *second;
+  bool damerau;
+  bool levenshtein;  // of fuzzystrmatch, which refuses long texts
+  bool share;
+  EmptyTexts of_empty;  // the share of two texts without characters
+};
+
+// Returns whether the expression is one without costs and greatest distance, and describes it.
+bool describe_edit_measure(Node *expr, EditMeasure *measure);
+
 // Below this similarity, a third of all pairs of names share a key.
 inline constexpr double least_edit_similarity = 0.699;
 

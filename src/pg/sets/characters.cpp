@@ -1,4 +1,4 @@
-#include "pg/functions/characters.hpp"
+#include "pg/sets/characters.hpp"
 
 extern "C" {
 #include "mb/pg_wchar.h"

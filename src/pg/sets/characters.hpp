@@ -15,6 +15,9 @@ namespace simjoin::pg {
 using Bytes = std::span<const uint8_t>;
 using Points = std::span<const uint32_t>;
 
+// Texts of more characters are refused by levenshtein of fuzzystrmatch, unless the other text is empty.
+inline constexpr uint32_t longest_of_levenshtein = 255;
+
 Bytes bytes_of(const text *input);
 
 // Returns whether each byte of the text is a character, and the same number in all texts.
