@@ -12,9 +12,11 @@ namespace {
 
 constexpr uint32_t word_bits = 64;
 
+// Returns a hash of the first characters.
 uint64_t hash_of_codes(std::span<const uint32_t> codes) {
   uint64_t hash = 0;
-  for (const uint32_t code : codes) hash = mix_bits(hash ^ code);
+  for (const uint32_t code : codes.first(std::min<size_t>(codes.size(), TextIndex::signed_characters)))
+    hash = mix_bits(hash ^ code);
   return hash;
 }
 
@@ -67,13 +69,14 @@ void TextIndex::sort_rows(Buffer<Entry> *entries, const StopFlag &stop) const {
 }
 
 bool TextIndex::same_text(const Entry &a, const Entry &b) const {
-  if (a.key != b.key || a.length != b.length || a.hash != b.hash) return false;
+  if (a.key != b.key || a.length != b.length || a.hash != b.hash || a.length > signed_characters)
+    return false;
   const uint32_t *codes = recorded_.data() + starts_[a.row];
   return std::equal(codes, codes + a.length, recorded_.data() + starts_[b.row]);
 }
 
-// Gives each distinct text a number. Rows of equal texts stand one after the other, unless hashes are equal
-// by chance.
+// Gives each distinct text a number, and so each very long one. Rows of equal texts stand one after the
+// other, unless hashes are equal by chance.
 void TextIndex::place_texts(const Buffer<Entry> &entries, const StopFlag &stop) {
   if (has_bytes())
     bytes_.reserve(recorded_.size());
@@ -82,7 +85,7 @@ void TextIndex::place_texts(const Buffer<Entry> &entries, const StopFlag &stop) 
   sorted_rows_.reserve(entries.size());
   for (size_t i = 0; i < entries.size(); ++i) {
     stop.check_at(i);
-    if (i == 0 || !same_text(entries[i - 1], entries[i])) add_text(entries[i]);
+    if (i == 0 || !same_text(entries[i - 1], entries[i])) add_text(entries[i], stop);
     sorted_rows_.push_back(entries[i].row);
     if (i == 0 || entries[i - 1].key != entries[i].key)
       groups_.push_back({entries[i].key, static_cast<uint32_t>(classes_.size() - 1)});
@@ -91,7 +94,7 @@ void TextIndex::place_texts(const Buffer<Entry> &entries, const StopFlag &stop) 
   groups_.push_back({0, static_cast<uint32_t>(classes_.size())});
 }
 
-void TextIndex::add_text(const Entry &entry) {
+void TextIndex::add_text(const Entry &entry, const StopFlag &stop) {
   const bool first = sorted_rows_.empty();
   const bool same_class =
       !first && classes_.back().length == entry.length && classes_.back().key == entry.key;
@@ -103,11 +106,13 @@ void TextIndex::add_text(const Entry &entry) {
   row_begins_.push_back(static_cast<uint32_t>(sorted_rows_.size()));
   first_rows_.push_back(entry.row);
   const uint32_t *codes = recorded_.data() + starts_[entry.row];
-  if (has_bytes())
-    std::transform(codes, codes + entry.length, bytes_.extend(entry.length),
-                   [](uint32_t code) { return static_cast<uint8_t>(code); });
-  else
-    std::copy(codes, codes + entry.length, words_.extend(entry.length));
+  for (uint32_t i = 0; i < entry.length; ++i) {
+    if (i > 0) stop.check_at(i);
+    if (has_bytes())
+      bytes_.push_back(static_cast<uint8_t>(codes[i]));
+    else
+      words_.push_back(codes[i]);
+  }
 }
 
 std::span<const TextClass> TextIndex::classes_of_key(uint64_t key) const {
@@ -123,6 +128,7 @@ std::span<const TextClass> TextIndex::classes_of_key(uint64_t key) const {
 // Calls visit(token) for the tokens of a text: its characters, each with how often it stands before.
 template <typename Code, typename Visit>
 void TextIndex::for_each_token(std::span<const Code> codes, Visit visit) {
+  codes = codes.first(std::min<size_t>(codes.size(), signed_characters));
   for (const Code code : codes)
     if (code != 0 && seen_[code] < most_repeats) visit(token_of(code, seen_[code]++));
   for (const Code code : codes) seen_[code] = 0;
@@ -157,6 +163,11 @@ void TextIndex::sign_texts(const StopFlag &stop) {
   for (Buffer<uint64_t> &words : signatures_) words.resize(texts(), 0);
   for (uint32_t text = 0; text < texts(); ++text) {
     stop.check_at(text);
+    if (class_of(text).length > signed_characters) {
+      pairs_[text] = {{~uint64_t{0}, ~uint64_t{0}}};
+      for (Buffer<uint64_t> &words : signatures_) words[text] = ~uint64_t{0};
+      continue;
+    }
     pairs_[text] = has_bytes() ? pair_signature(codes_of<uint8_t>(class_of(text), text))
                                : pair_signature(codes_of<uint32_t>(class_of(text), text));
     for_each_token_of(text, [&](uint32_t token) {
@@ -169,7 +180,10 @@ template <typename Code>
 TextSignature TextIndex::signature_of(std::span<const Code> codes, uint32_t *unknown) {
   TextSignature signature = {};
   *unknown = 0;
-  for (const Code code : codes) *unknown += code == 0;
+  for (size_t i = 0; i < codes.size(); ++i) {
+    check_interruption_at(i);
+    *unknown += codes[i] == 0;
+  }
   for_each_token(codes, [&](uint32_t token) {
     signature.words[bits_[token] / word_bits] |= uint64_t{1} << bits_[token] % word_bits;
   });

@@ -1,6 +1,7 @@
 // The right rows of a search for nearest texts: each distinct text once, with its rows, by key and by length.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <type_traits>
@@ -71,24 +72,34 @@ class TextIndex {
   uint32_t missing_pairs_of(uint32_t text, const TextSignature &probe) const {
     return bits_missing(probe, pairs_[text]);
   }
-  // Returns the signature of the pairs of neighbours in a text.
+  // Returns the signature of the pairs of neighbours in the signed part of a text.
   template <typename Code>
   static TextSignature pair_signature(std::span<const Code> codes) {
     TextSignature signature = {};
-    for (size_t i = 1; i < codes.size(); ++i) {
+    for (size_t i = 1; i < std::min<size_t>(codes.size(), signed_characters); ++i) {
       const uint64_t bit = (uint64_t{codes[i - 1]} << 32 | codes[i]) * golden_gamma >> 57;
       signature.words[bit >> 6] |= uint64_t{1} << (bit & 63);
     }
     return signature;
   }
 
+  // The signature of a probe is of so many characters. A longer text lacks none by its signature.
+  static constexpr uint32_t signed_characters = 1 << 16;
+
   // Returns about the bytes that indexing takes in all.
   static size_t bytes_of(uint64_t rows, uint64_t characters) {
     constexpr size_t of_row = 200, of_character = 6;
     return rows * of_row + characters * of_character;
   }
+  size_t bytes_to_index() const {
+    constexpr size_t of_code = 16 + most_repeats * (sizeof(uint8_t) + 2 * sizeof(uint32_t));
+    return bytes_of(rows(), recorded_.size()) + codes() * of_code;
+  }
 
  private:
+  // A character that stands more often in a text has no token for it.
+  static constexpr uint32_t most_repeats = 16;
+
   struct Entry {
     uint64_t key, hash;
     uint32_t length, row;
@@ -106,14 +117,12 @@ class TextIndex {
   void choose_bits(const StopFlag &stop);
   void sign_texts(const StopFlag &stop);
   bool same_text(const Entry &a, const Entry &b) const;
-  void add_text(const Entry &entry);
+  void add_text(const Entry &entry, const StopFlag &stop);
   template <typename Code, typename Visit>
   void for_each_token(std::span<const Code> codes, Visit visit);
   template <typename Visit>
   void for_each_token_of(uint32_t text, Visit visit);
 
-  // A character that stands more often in a text has no token for it.
-  static constexpr uint32_t most_repeats = 16;
   static constexpr uint32_t token_of(uint32_t code, uint32_t repeat) { return code * most_repeats + repeat; }
 
   MemoryCounter &memory_;

@@ -34,6 +34,7 @@ int64_t pairs_of_edit(TextMeasure measure) {
 }
 
 constexpr uint32_t segments = 3;
+constexpr size_t counted_of_segment = 4096;
 
 uint32_t begin_of_segment(uint32_t length, uint32_t segment) {
   return static_cast<uint32_t>(uint64_t{length} * segment / segments);
@@ -42,8 +43,21 @@ uint32_t begin_of_segment(uint32_t length, uint32_t segment) {
 template <typename Code>
 int32_t key_of_segment(std::span<const Code> codes, uint64_t of_class, uint32_t segment) {
   uint64_t hash = of_class + segment;
-  for (const Code code : codes) hash = (hash ^ code) * golden_gamma;
+  // The first characters of a long one tell enough.
+  for (const Code code : codes.first(std::min<size_t>(codes.size(), counted_of_segment)))
+    hash = (hash ^ code) * golden_gamma;
   return static_cast<int32_t>(mix64(hash) >> 32);
+}
+
+// Returns the distance, or more than `most` if it is above that. up_to(most) takes time proportional to
+// `most`.
+template <typename UpTo>
+int64_t distance_within(int64_t most, UpTo up_to) {
+  for (int64_t within = 64; within < most; within *= 4) {
+    const int64_t distance = up_to(within);
+    if (distance <= within) return distance;
+  }
+  return up_to(most);
 }
 
 uint64_t hash_of_class(uint64_t key, uint32_t length) {
@@ -217,9 +231,12 @@ bool TextSearch::find_edits(const TextClass &texts, uint32_t text, uint32_t miss
   ++stats_.verified;
   const int64_t distance = with_pair(texts, text, [&](auto probe, auto codes) -> int64_t {
     if (probe.empty()) return static_cast<int64_t>(codes.size());
-    if (order_.measure == TextMeasure::damerau) return damerau_distance_up_to(probe, codes, most);
-    if (length_ <= EditPattern::most_characters) return pattern_.distance_up_to(codes, most);
-    return edit_distance_up_to(probe, codes, most);
+    if (order_.measure == TextMeasure::damerau)
+      return distance_within(most,
+                             [&](int64_t limit) { return damerau_distance_up_to(probe, codes, limit); });
+    if (length_ <= EditPattern::most_characters && length <= steps_between_checks)
+      return pattern_.distance_up_to(codes, most);
+    return distance_within(most, [&](int64_t limit) { return edit_distance_up_to(probe, codes, limit); });
   });
   if (distance > most || distance < least_distance_) return false;
   found->score = order_.score_of_edits(distance, length_, length);

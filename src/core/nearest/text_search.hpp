@@ -26,9 +26,7 @@ class TextSearch final : public RowSearch {
   explicit TextSearch(const TextOrder &order) : order_(order) {}
 
   void add(Side side, const SetSlice &rows) override;
-  size_t bytes_to_index() const override {
-    return memory_.current() + TextIndex::bytes_of(index_.rows(), index_.characters());
-  }
+  size_t bytes_to_index() const override { return memory_.current() + index_.bytes_to_index(); }
   bool takes_long_to_index() const override { return index_.rows() >= long_to_index; }
   void index(const StopFlag &stop) override;
 
