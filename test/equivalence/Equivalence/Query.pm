@@ -180,7 +180,9 @@ sub draw_nearest
 	my ($world, $x, $y) = @_;
 	my $on = draw_on($world, 'x', 'y');
 	my ($value, $direction) = @{ pick([ 'x.s <%> y.s', '' ], [ 'jaccard_similarity(x.s, y.s)', ' DESC' ],
-			[ 'containment(y.s, x.s)', ' DESC NULLS LAST' ], [ 'overlap_count(x.s, y.s)', ' DESC' ], [ 'y.id % 5', '' ], [ 'x.id - y.grp', ' DESC' ]) };
+			[ 'containment(y.s, x.s)', ' DESC NULLS LAST' ], [ 'overlap_count(x.s, y.s)', ' DESC' ], [ 'y.id % 5', '' ], [ 'x.id - y.grp', ' DESC' ],
+			[ 'edit_distance(x.k, y.k)', '' ], [ '1 - damerau_distance(y.k, x.k)::float8 / greatest(length(x.k), length(y.k), 1)', ' DESC' ],
+			[ 'jaro_winkler_similarity(x.k, y.k)', ' DESC NULLS LAST' ]) };
 	my $condition = pick($on->{sql}, 'x.grp = y.grp', 'x.id IS DISTINCT FROM y.id', input_condition('y'), 'true');
 	my $lateral = "LATERAL (SELECT y.*, $value AS distance FROM " . from_item($y, 'y')
 	  . " WHERE $condition ORDER BY distance$direction, y.id, y.s, y.note, y.grp, y.k, y.flag LIMIT " . between(1, 3) . ') y';
