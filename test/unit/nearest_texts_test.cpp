@@ -12,6 +12,7 @@
 #include "core/set_slices.hpp"
 #include "core/text/jaro.hpp"
 #include "edit_texts.hpp"
+#include "times_asked.hpp"
 
 namespace simjoin::test {
 namespace {
@@ -145,6 +146,19 @@ TEST(NearestTexts, ManyCharacters) {
   probes.push_back({7, draws.text(alphabet, 600)});
   probes.push_back({7, Text(300, 'x')});
   compare_orders(rows, probes);
+}
+
+TEST(NearestTexts, InterruptionsAreAskedForBetweenDistances) {
+  constexpr size_t rows = 2000, asked_within = 32;
+  TextDraws draws(4);
+  TextSearch search({TextMeasure::damerau});
+  for (size_t i = 0; i < rows; ++i) add_text_row(search, Side::right, {1, draws.text(alphabets[1], 40)});
+  search.index(StopFlag());
+  add_text_row(search, Side::left, {1, draws.text(alphabets[1], 40)});
+  Batch batch;
+  const int asked = times_asked([&] { search.step({}, batch); });
+  EXPECT_GE(static_cast<uint64_t>(asked), search.stats().verified / asked_within);
+  EXPECT_GT(search.stats().verified, asked_within);
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ constexpr uint32_t more_pairs = 4;
 constexpr uint32_t halves_of_key = 2;
 // The most characters that a count has, and that `base` of a count may have.
 constexpr uint32_t most_counted = 255, most_base = 127;
+// A distance counts its own steps, so it may take up to some milliseconds without a check.
+constexpr uint32_t verified_between_checks = 16;
 constexpr size_t most_prefix = 4;  // that counts for Winkler
 
 // A text within these distances has one of three segments unchanged: an exchange of neighbours changes two.
@@ -261,14 +263,15 @@ bool TextSearch::find_jaro(const TextClass &texts, uint32_t text, uint32_t missi
 
 // Keeps the pairs of a text that are asked for.
 void TextSearch::verify(const TextClass &texts, uint32_t text, uint32_t missing) {
-  check_interruption_at(steps_++);
+  if (++verified_ % verified_between_checks == 0) check_interruption();
   if (length_ == 0 && texts.length == 0 && !order_.empty_pairs) return;
   Found found = {};
   if (!(order_.by_edits() ? find_edits(texts, text, missing, &found)
                           : find_jaro(texts, text, missing, &found)))
     return;
+  size_t step = 0;
   for (const uint32_t row : index_.rows_of(text)) {
-    check_interruption_at(steps_++);
+    check_interruption_at(step++);
     if (!is_wanted(found.score, row)) break;
     found.row = row;
     if (!given_ || given_->comes_before(found)) keep(found);
