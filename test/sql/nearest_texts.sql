@@ -90,6 +90,14 @@ SELECT w AS condition, regexp_replace(outcome(q, 'on'), ' -?\d+$', '') AS outcom
 FROM unnest(ARRAY['true', 'r.id > 0', 'r.id <> l.id']) w,
   LATERAL (SELECT 'SELECT l.id, x.* FROM probes l, LATERAL (SELECT r.id AS r FROM probes r WHERE ' || w || ' ORDER BY edit_distance(l.s, r.s)::float8 / greatest(length(l.s), length(r.s)), r.id LIMIT 2) x' AS q) q;
 
+-- NULLIF with another operator is not what it seems.
+CREATE FUNCTION above_one(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE AS 'SELECT $1 > 1';
+CREATE OPERATOR nearest_texts.= (LEFTARG = int, RIGHTARG = int, FUNCTION = above_one);
+SET search_path = nearest_texts, pg_catalog, public;
+SELECT c.* FROM compare('SELECT l.id, x.* FROM l, LATERAL (SELECT r.id AS r FROM r ORDER BY edit_distance(l.s, r.s)::float8 / nullif(greatest(length(l.s), length(r.s), 1), 0), r.id LIMIT 1) x') c;
+SET search_path = nearest_texts, public;
+DROP OPERATOR nearest_texts.= (int, int);
+
 -- The planner calls no function of a condition: not of other arguments than a text, and not without the right to.
 CREATE TABLE docs AS SELECT id, s AS t, jsonb_build_array(left(coalesce(s, ''), 3), cat) AS j FROM r;
 ANALYZE docs;

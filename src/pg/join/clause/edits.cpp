@@ -7,6 +7,7 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 }
 
 #include <algorithm>
@@ -222,15 +223,15 @@ bool is_length_of_constant(double number, List *texts, bool *found) {
 }
 
 // Returns whether the expression is the length of the longer text, or NULL. Constants of up to 1 may stand
-// beside the lengths: they count where both texts are empty. `most` is the greatest of them, `null` what
-// stands for NULL.
-bool is_longer_length(Node *expr, List *texts, double *most, Node **null) {
+// beside the lengths: they count where both texts are empty. `most` is the greatest of them, `null_if`
+// the expression that may be NULL.
+bool is_longer_length(Node *expr, List *texts, double *most, NullIfExpr **null_if) {
   expr = without_cast(expr);
   *most = 0;
-  *null = nullptr;
+  *null_if = nullptr;
   if (IsA(expr, NullIfExpr)) {
-    *null = static_cast<Node *>(lsecond(castNode(NullIfExpr, expr)->args));
-    expr = without_cast(static_cast<Node *>(linitial(castNode(NullIfExpr, expr)->args)));
+    *null_if = castNode(NullIfExpr, expr);
+    expr = without_cast(static_cast<Node *>(linitial((*null_if)->args)));
   }
   if (!IsA(expr, MinMaxExpr) || castNode(MinMaxExpr, expr)->op != IS_GREATEST) return false;
   bool found[2] = {};
@@ -246,9 +247,27 @@ bool is_longer_length(Node *expr, List *texts, double *most, Node **null) {
   return found[0] && found[1];
 }
 
+// Returns whether the expression is NULL for 0 alone: its operator need not be that of PostgreSQL.
+bool is_null_at_zero(const NullIfExpr *expr) {
+  double value;
+  if (!constant_value(static_cast<Node *>(lsecond(expr->args)), &value) || value != 0) return false;
+  switch (get_opcode(expr->opno)) {
+    case F_INT4EQ:
+    case F_INT8EQ:
+    case F_INT48EQ:
+    case F_INT84EQ:
+    case F_FLOAT4EQ:
+    case F_FLOAT8EQ:
+    case F_NUMERIC_EQ:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Returns whether the expression is an edit distance without costs divided by the length of the longer text,
 // and describes its call and that length.
-bool describe_share(Node *expr, EditCall *call, double *most, Node **null) {
+bool describe_share(Node *expr, EditCall *call, double *most, NullIfExpr **null_if) {
   switch (called_function(expr)) {
     case F_FLOAT8DIV:
     case F_FLOAT4DIV:
@@ -262,7 +281,7 @@ bool describe_share(Node *expr, EditCall *call, double *most, Node **null) {
   List *sides = call_arguments(reinterpret_cast<Expr *>(expr));
   return describe_edit_call(without_unit_factor(static_cast<Node *>(linitial(sides))), call) &&
          !call->function->costs && !call->function->most &&
-         is_longer_length(static_cast<Node *>(lsecond(sides)), call->arguments, most, null);
+         is_longer_length(static_cast<Node *>(lsecond(sides)), call->arguments, most, null_if);
 }
 
 // Appends the distances that the expression is a sum of. Returns false for other expressions, and where a
@@ -320,14 +339,14 @@ bool describe_edit_measure(Node *expr, EditMeasure *measure) {
   EditCall call;
   *measure = {};
   if (!describe_edit_call(expr, &call)) {
-    double most, value;
-    Node *null;
-    if (!describe_share(expr, &call, &most, &null) || called_function(expr) == F_FLOAT4DIV) return false;
-    if (null != nullptr && (!constant_value(null, &value) || value != 0)) return false;
+    double most;
+    NullIfExpr *null_if;
+    if (!describe_share(expr, &call, &most, &null_if) || called_function(expr) == F_FLOAT4DIV) return false;
+    if (null_if != nullptr && !is_null_at_zero(null_if)) return false;
     measure->share = true;
-    measure->of_empty = most > 0          ? EditMeasure::EmptyTexts::zero
-                        : null != nullptr ? EditMeasure::EmptyTexts::null
-                                          : EditMeasure::EmptyTexts::error;
+    measure->of_empty = most > 0             ? EditMeasure::EmptyTexts::zero
+                        : null_if != nullptr ? EditMeasure::EmptyTexts::null
+                                             : EditMeasure::EmptyTexts::error;
   }
   if (call.function->costs || call.function->most) return false;
   measure->first = static_cast<Expr *>(linitial(call.arguments));
@@ -341,8 +360,9 @@ bool describe_edit_share(Node *expr, SimilarityClause *keys) {
   EditCall call;
   KeyFunctions functions;
   double most;
-  Node *null;
-  if (!describe_share(expr, &call, &most, &null) || !find_key_functions(call.levenshtein, true, &functions))
+  NullIfExpr *null_if;
+  if (!describe_share(expr, &call, &most, &null_if) ||
+      !find_key_functions(call.levenshtein, true, &functions))
     return false;
   describe_keys(functions, linitial(call.arguments), lsecond(call.arguments), number(1), keys);
   keys->distance = true;
