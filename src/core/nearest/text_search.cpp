@@ -21,8 +21,6 @@ constexpr uint32_t more_pairs = 4;
 constexpr uint32_t halves_of_key = 2;
 // The most characters that a count has, and that `base` of a count may have.
 constexpr uint32_t most_counted = 255, most_base = 127;
-// A distance counts its own steps, so it may take up to some milliseconds without a check.
-constexpr uint32_t verified_between_checks = 16;
 constexpr size_t most_prefix = 4;  // that counts for Winkler
 
 // A text within these distances has one of three segments unchanged: an exchange of neighbours changes two.
@@ -263,7 +261,7 @@ bool TextSearch::find_jaro(const TextClass &texts, uint32_t text, uint32_t missi
 
 // Keeps the pairs of a text that are asked for.
 void TextSearch::verify(const TextClass &texts, uint32_t text, uint32_t missing) {
-  if (++verified_ % verified_between_checks == 0) check_interruption();
+  check_interruption();  // a distance counts its own steps, and many take fewer than it has between checks
   if (length_ == 0 && texts.length == 0 && !order_.empty_pairs) return;
   Found found = {};
   if (!(order_.by_edits() ? find_edits(texts, text, missing, &found)

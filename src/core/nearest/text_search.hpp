@@ -136,7 +136,6 @@ class TextSearch final : public RowSearch {
   std::optional<Wanted> wanted_;      // of the last length, while the last pair stays
   std::vector<Level> levels_;         // a heap with the greatest score in front
   Buffer<uint8_t> missing_{memory_};  // by text
-  uint32_t verified_ = 0;
 };
 
 }  // namespace simjoin
