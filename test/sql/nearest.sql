@@ -30,7 +30,7 @@ DECLARE
 BEGIN
   used := false;
   FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
-    used := used OR line LIKE '%NearestRows%';
+    used := used OR line ~ 'NearestRows|SimilarRows';
   END LOOP;
   EXECUTE 'CREATE TEMP TABLE with_scan AS ' || query;
   SET simjoin.enable_nearest = off;
@@ -91,10 +91,57 @@ SELECT c.* FROM compare('SELECT o.id, x.* FROM (SELECT id FROM l LIMIT 5) o CROS
 SELECT q AS query, c.* FROM unnest(ARRAY[
     'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s), r.id LIMIT 1) x',
     'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r WHERE random() < 2 ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x',
-    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r TABLESAMPLE system (100) ORDER BY jaccard_similarity(l.s, r.s) DESC, r.id LIMIT 1) x',
     'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(l.s, r.s || l.id) DESC, r.id LIMIT 1) x',
     'SELECT l.id, x.* FROM (SELECT * FROM l WHERE id = 7) l CROSS JOIN LATERAL (SELECT r.id AS r FROM r ORDER BY jaccard_similarity(''{1,2,3}'', r.s) DESC, r.id LIMIT 1) x']) q,
   LATERAL compare(q) c;
+
+-- Partitions, with other columns and with partitions of their own, children, and other relations. The line below the plan says why not.
+CREATE TABLE parted (gone int, id int, cat int, s int[], name text) PARTITION BY LIST (cat);
+ALTER TABLE parted DROP COLUMN gone;
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN (0);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1) PARTITION BY RANGE (id);
+CREATE TABLE parted_1a (name text, gone int, s int[], cat int, id int);
+ALTER TABLE parted_1a DROP COLUMN gone;
+ALTER TABLE parted_1 ATTACH PARTITION parted_1a FOR VALUES FROM (MINVALUE) TO (70);
+CREATE TABLE parted_1b PARTITION OF parted_1 FOR VALUES FROM (70) TO (MAXVALUE);
+CREATE TABLE parted_rest PARTITION OF parted DEFAULT;
+INSERT INTO parted SELECT id, cat, s, name FROM r;
+CREATE TABLE parent AS SELECT id, cat, s, name FROM r WHERE cat = 0;
+CREATE TABLE child (extra int) INHERITS (parent);
+INSERT INTO child (id, cat, s, name) SELECT id, cat, s, name FROM r WHERE cat > 0;
+CREATE MATERIALIZED VIEW stored_rows AS SELECT * FROM r;
+CREATE VIEW both_rows AS SELECT id, cat, s, name FROM parted UNION ALL SELECT id + 5000, cat + 1, s, name FROM parent;
+CREATE FUNCTION rows_of_function() RETURNS SETOF parent LANGUAGE plpgsql AS 'BEGIN RETURN QUERY SELECT * FROM parent; END';
+ANALYZE parted, parent;
+CREATE FUNCTION why_not(query text, OUT reason text) LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN ' || query LOOP
+    IF line LIKE '%Not Used%' THEN reason := substring(line FROM 'Used: (.*)'); END IF;
+  END LOOP;
+END $$;
+SELECT f AS "from", c.*, why_not(q) FROM unnest(ARRAY['parted r', 'parted_1 r', 'parent r', 'ONLY parent r', 'stored_rows r', 'both_rows r', 'rows_of_function() r', 'parted r TABLESAMPLE bernoulli (100)',
+    'shared r', '(SELECT i AS id, i % 3 AS cat, ARRAY[i, i / 2] AS s, ''v'' AS name FROM generate_series(1, 90) i) r', '(SELECT * FROM r OFFSET 0) r', '(SELECT DISTINCT s, id, cat, name FROM r) r']) f,
+  LATERAL format('WITH shared AS MATERIALIZED (SELECT * FROM parted WHERE id < 130)
+    SELECT l.id, x.* FROM l LEFT JOIN LATERAL (SELECT r.id AS r, r::text AS row FROM %s WHERE r.id <> l.id AND r.id + r.cat < 140 ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id, name LIMIT 2) x ON true', f) q, compare(q) c;
+SELECT q AS query, c.*, why_not(q) FROM unnest(ARRAY[
+    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT count(*), max(r.id) FROM parted r WHERE jaccard_similarity(l.s, r.s) >= 0.6) x',
+    'SELECT l.id, (SELECT r.id FROM parted r WHERE r.cat = l.cat ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id LIMIT 1) AS r FROM l',
+    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM (SELECT * FROM r UNION ALL SELECT r.id + l.id, cat, s, name, key, big FROM r) r ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id LIMIT 1) x',
+    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (SELECT r.id AS r FROM r JOIN parent p USING (id) ORDER BY jaccard_similarity(l.s, r.s || p.s) DESC NULLS LAST, r.id LIMIT 1) x',
+    'SELECT l.id, x.* FROM l CROSS JOIN LATERAL (WITH w AS MATERIALIZED (SELECT * FROM r WHERE r.id <> l.id) SELECT w.id AS w FROM w ORDER BY jaccard_similarity(l.s, w.s) DESC NULLS LAST, w.id LIMIT 1) x']) q, compare(q) c;
+SET plan_cache_mode = force_generic_plan;
+PREPARE pruned AS SELECT count(*), sum(x.id * l.id) FROM l CROSS JOIN LATERAL (
+  SELECT r.id FROM parted r WHERE r.cat = $1 AND r.id <> l.id ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id LIMIT 2) x;
+EXPLAIN (COSTS OFF) EXECUTE pruned(1);
+EXECUTE pruned(1);
+EXECUTE pruned(2);
+RESET plan_cache_mode;
+SET simjoin.enable_nearest = off;
+EXECUTE pruned(1);
+EXECUTE pruned(2);
+RESET simjoin.enable_nearest;
 
 -- Memory does not suffice.
 CREATE TABLE wide AS SELECT i AS id, ARRAY(SELECT i * k % 100003 FROM generate_series(1, 80) k) AS s FROM generate_series(1, 1000) i;

@@ -114,6 +114,19 @@ bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey
   return take_sets(root, rel, call, order);
 }
 
+bool sorts_joined_rows(const PathKey *key) {
+  ListCell *cell;
+  foreach (cell, key->pk_eclass->ec_members) {
+    auto *member = lfirst_node(EquivalenceMember, cell);
+    auto *expr = reinterpret_cast<Node *>(member->em_expr);
+    SimilarityClause call = {};
+    if (bms_membership(member->em_relids) == BMS_MULTIPLE && has_outer_parameter(expr, nullptr) &&
+        describe_call(expr, &call))
+      return true;
+  }
+  return false;
+}
+
 bool depends_on_outer(Node *expr) {
   return has_outer_parameter(expr, nullptr) || contain_subplans(expr);
 }

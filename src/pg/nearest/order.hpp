@@ -60,6 +60,10 @@ bool take_sides(PlannerInfo *root, RelOptInfo *rel, Expr *first, Expr *second, S
 // Returns whether the executor can compute the expression once an outer row.
 bool is_bound_of_row(Expr *threshold);
 
+// Returns whether the sort key is a similarity whose set is made of columns of several relations of the
+// query.
+bool sorts_joined_rows(const PathKey *key);
+
 // Returns whether the value of an expression may change while rows of the query are read: it depends on
 // parameters that an outer query sets, or on subqueries.
 bool depends_on_outer(Node *expr);

@@ -1,12 +1,12 @@
 #include "pg/nearest/path.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
@@ -18,11 +18,13 @@ extern "C" {
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
 #include "pg/base/computation_memory.hpp"
+#include "pg/base/obstacle.hpp"
 #include "pg/base/scan_nodes.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/edits.hpp"
 #include "pg/join/estimate/set_statistics.hpp"
 #include "pg/nearest/facts.hpp"
+#include "pg/nearest/inputs.hpp"
 #include "pg/nearest/starts.hpp"
 #include "pg/nearest/texts.hpp"
 
@@ -47,6 +49,7 @@ constexpr int32 longest_sample = 200;
 constexpr double most_first_pairs = 1000;
 
 set_rel_pathlist_hook_type previous_nearest_rows_hook = nullptr;
+create_upper_paths_hook_type previous_restore_hook = nullptr;
 
 const CustomPathMethods nearest_rows_path_methods = {.CustomName = nearest_rows_name,
                                                      .PlanCustomPath = plan_nearest_rows,
@@ -56,25 +59,48 @@ const CustomPathMethods similar_rows_path_methods = {.CustomName = similar_rows_
                                                      .PlanCustomPath = plan_nearest_rows,
                                                      .ReparameterizeCustomPathByChild = nullptr};
 
-// The conditions on the relation.
-struct SplitConditions {
-  List *of_rows;   // RestrictInfos that do not depend on the outer query
-  List *on_outer;  // the others
-};
+constexpr Obstacle volatile_condition = {
+    "a condition may change from row to row",
+    "Leave volatile functions, such as random(), out of the conditions of the subquery."};
+constexpr Obstacle barrier = {"conditions of row-level security or of a security barrier come first",
+                              "Without a condition on the outer row beside ORDER BY, the scan is possible."};
+constexpr Obstacle locked_rows = {"the subquery locks rows", "Lock them in the outer query."};
+constexpr Obstacle joined_rows = {"the set that is compared has columns of several tables",
+                                  "Join the tables in WITH rows AS MATERIALIZED (SELECT …), or in a "
+                                  "materialized view, and compare its rows."};
+constexpr Obstacle large_index = {
+    "the index of the sets is expected to take more memory than simjoin.memory_limit leaves",
+    "Raise simjoin.memory_limit, or leave rows out by conditions on their table alone."};
 
-// Returns whether conditions may be evaluated once a row, or in the node.
-bool split_conditions(PlannerInfo *root, RelOptInfo *rel, SplitConditions *split) {
+// Returns the conditions (RestrictInfos) that depend on the outer query, which the node evaluates. Those
+// without columns are evaluated above it.
+List *conditions_of_node(RelOptInfo *rel) {
+  List *conditions = NIL;
   ListCell *cell;
   foreach (cell, rel->baserestrictinfo) {
     auto *rinfo = lfirst_node(RestrictInfo, cell);
-    auto *clause = reinterpret_cast<Node *>(rinfo->clause);
-    if (contain_volatile_functions(clause)) return false;
-    if (rinfo->pseudoconstant) continue;  // above the scan
-    List **list = depends_on_outer(clause) ? &split->on_outer : &split->of_rows;
-    *list = lappend(*list, rinfo);
+    if (!rinfo->pseudoconstant && depends_on_outer(reinterpret_cast<Node *>(rinfo->clause)))
+      conditions = lappend(conditions, rinfo);
   }
+  return conditions;
+}
+
+bool has_volatile_condition(RelOptInfo *rel) {
+  ListCell *cell;
+  foreach (cell, rel->baserestrictinfo)
+    if (contain_volatile_functions(reinterpret_cast<Node *>(lfirst_node(RestrictInfo, cell)->clause)))
+      return true;
+  return false;
+}
+
+// Returns why the nodes do not read the relation; an obstacle without a reason where they do. `on_outer` are
+// the conditions that the node would evaluate.
+Obstacle obstacle_to_nodes(PlannerInfo *root, RelOptInfo *rel, List *on_outer) {
+  if (root->parse->rowMarks != NIL) return locked_rows;  // a locked row may have changed
+  if (has_volatile_condition(rel)) return volatile_condition;
   // Conditions of row-level security and of security barriers are to come before all others.
-  return split->on_outer == NIL || root->qual_security_level == 0;
+  if (on_outer != NIL && root->qual_security_level > 0) return barrier;
+  return obstacle_to_reading(root, rel);
 }
 
 // Returns the leading sort keys of the query that are of the relation alone and the same for all outer rows.
@@ -95,16 +121,6 @@ List *sort_keys_of_rows(RelOptInfo *rel, List *keys) {
   return found;
 }
 
-// Returns a scan of the table for the rows that meet these of its conditions only.
-Path *scan_with(PlannerInfo *root, RelOptInfo *rel, List *conditions) {
-  auto *part = static_cast<RelOptInfo *>(palloc(sizeof(RelOptInfo)));
-  *part = *rel;
-  part->baserestrictinfo = conditions;
-  cost_qual_eval(&part->baserestrictcost, conditions, root);
-  part->rows = clamp_row_est(rel->tuples * clauselist_selectivity(root, conditions, 0, JOIN_INNER, nullptr));
-  return create_seqscan_path(root, part, nullptr, 0);
-}
-
 // Returns the columns that the node needs of a row, those of the relation's output first.
 PathTarget *columns_of_rows(PlannerInfo *root, RelOptInfo *rel, const SimilarityOrder &order, List *on_outer,
                             int *output) {
@@ -117,29 +133,31 @@ PathTarget *columns_of_rows(PlannerInfo *root, RelOptInfo *rel, const Similarity
   return set_pathtarget_cost_width(root, target);
 }
 
-// Returns the path of all rows that meet all conditions, in order if there is one.
+// Returns the path of all rows that meet all conditions, in order if there is one; NULL without a path.
 Path *all_rows(PlannerInfo *root, RelOptInfo *rel, const NearestRowsPath *nearest) {
+  Path *all = path_of_all_rows(root, rel);
+  if (all == nullptr) return nullptr;
   PathTarget *output = create_empty_pathtarget();
   add_new_columns_to_pathtarget(output, rel->reltarget->exprs);
   if (nearest->ordered()) add_column_to_pathtarget(output, nearest->order.call, 0);
   set_pathtarget_cost_width(root, output);
-  Path *all = create_seqscan_path(root, rel, nullptr, 0);
   all = reinterpret_cast<Path *>(create_projection_path(root, rel, all, output));
   if (!nearest->ordered()) return all;
   return reinterpret_cast<Path *>(
       create_sort_path(root, rel, all, nearest->custom.path.pathkeys, root->limit_tuples));
 }
 
-// Fills the paths of the rows that are kept, and of all rows.
-void choose_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split, NearestRowsPath *nearest) {
-  Path *rows = scan_with(root, rel, split.of_rows);
-  PathTarget *columns = columns_of_rows(root, rel, nearest->order, split.on_outer, &nearest->output);
+// Fills the paths of the rows that are kept, and of all rows. Returns false where there are none.
+bool choose_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, NearestRowsPath *nearest) {
+  PathTarget *columns = columns_of_rows(root, rel, nearest->order, on_outer, &nearest->output);
   nearest->columns = list_length(columns->exprs);
-  rows = reinterpret_cast<Path *>(create_projection_path(root, rel, rows, columns));
+  Path *rows = path_of_kept_rows(root, rel, columns), *all = all_rows(root, rel, nearest);
+  if (rows == nullptr || all == nullptr) return false;
   List *keys = nearest->custom.path.pathkeys;
   if (list_length(keys) > 1)
     rows = reinterpret_cast<Path *>(create_sort_path(root, rel, rows, list_copy_tail(keys, 1), -1));
-  nearest->custom.custom_paths = list_make2(rows, all_rows(root, rel, nearest));
+  nearest->custom.custom_paths = list_make2(rows, all);
+  return true;
 }
 
 // Returns how many rows a scan hands up to its conditions, by estimate. `of_key` rows have the key.
@@ -215,72 +233,96 @@ bool cost_nearest_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, Neare
   return true;
 }
 
-// Returns whether all rows come from one table. Of a partitioned table the planner takes scans of its own
-// making only.
-bool is_plain_table(const RangeTblEntry *rte) {
-  return rte->rtekind == RTE_RELATION && !rte->inh && rte->tablesample == nullptr &&
-         (rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_MATVIEW);
+// Keeps the planner from replacing the paths of the query's only relation, if that has partitions, by paths
+// that compute what is selected in each partition. It does so for a relation whose number of partitions is
+// above 0, which is needed again when the plan is made.
+void keep_paths(PlannerInfo *root, RelOptInfo *rel) {
+  if (IS_PARTITIONED_REL(rel) && bms_equal(rel->relids, root->all_baserels)) rel->nparts = -rel->nparts;
+}
+
+void restore_partitions(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input, RelOptInfo *output,
+                        void *extra) {
+  if (previous_restore_hook != nullptr) previous_restore_hook(root, stage, input, output, extra);
+  if (stage != UPPERREL_FINAL) return;
+  for (int relid = 1; relid < root->simple_rel_array_size; ++relid) {
+    RelOptInfo *rel = root->simple_rel_array[relid];
+    if (rel != nullptr && rel->reloptkind == RELOPT_BASEREL && rel->nparts < 0 && rel->part_rels != nullptr)
+      rel->nparts = -rel->nparts;
+  }
 }
 
 // Adds a path of the node, if its index is expected to have the memory.
-void add_rows_path(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split,
-                   const SimilarityOrder &order, Expr *bound, List *pathkeys) {
+void add_rows_path(PlannerInfo *root, RelOptInfo *rel, List *on_outer, const SimilarityOrder &order,
+                   Expr *bound, List *pathkeys) {
   auto *nearest = static_cast<NearestRowsPath *>(palloc0(sizeof(NearestRowsPath)));
   nearest->order = order;
   nearest->bound = bound;
-  nearest->keys = find_key_expressions(root, rel, split.on_outer);
+  nearest->keys = find_key_expressions(root, rel, on_outer);
   CustomPath *custom = &nearest->custom;
   begin_path(custom, rel, pathkeys,
              nearest->ordered() ? &nearest_rows_path_methods : &similar_rows_path_methods);
-  choose_rows(root, rel, split, nearest);
-  if (cost_nearest_rows(root, rel, split.on_outer, nearest)) add_path(rel, &custom->path);
+  if (!choose_rows(root, rel, on_outer, nearest)) return;
+  if (cost_nearest_rows(root, rel, on_outer, nearest)) {
+    add_path(rel, &custom->path);
+    keep_paths(root, rel);
+  } else if (nearest->ordered()) {
+    nearest_obstacle = large_index;
+  }
 }
 
-// Offers NearestRows where the query is sorted by a similarity. Returns whether that of sets is the only node
-// to offer.
-bool offer_nearest_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split) {
+// Returns whether the query asks for the relation's first rows by a similarity, which it describes.
+bool asks_for_nearest(PlannerInfo *root, RelOptInfo *rel, SimilarityOrder *order) {
   if (root->query_pathkeys == NIL || root->parse->limitCount == nullptr) return false;
   auto *key = linitial_node(PathKey, root->query_pathkeys);
-  SimilarityOrder order = {};
-  if (!describe_similarity_order(root, rel, key, &order) && !describe_text_order(root, rel, key, &order))
-    return false;
+  if (sorts_joined_rows(key)) nearest_obstacle = joined_rows;
+  return describe_similarity_order(root, rel, key, order) || describe_text_order(root, rel, key, order);
+}
+
+// Offers NearestRows for the order.
+void offer_nearest_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer, const SimilarityOrder &order) {
   Expr *bound = nullptr;
   ListCell *cell;
-  foreach (cell, split.on_outer) {
+  foreach (cell, on_outer) {
     auto *condition = lfirst_node(RestrictInfo, cell);
     if (bound == nullptr)
       bound =
           order.texts.used ? bound_of_text_order(order, condition) : bound_of_order(root, order, condition);
   }
+  List *key = list_make1(linitial(root->query_pathkeys));
   List *others = sort_keys_of_rows(rel, list_copy_tail(root->query_pathkeys, 1));
-  add_rows_path(root, rel, split, order, bound, list_concat(list_make1(key), others));
-  return !order.texts.used;
+  add_rows_path(root, rel, on_outer, order, bound, list_concat(key, others));
 }
 
 // Offers SimilarRows for each condition that bounds a similarity.
-void offer_similar_rows(PlannerInfo *root, RelOptInfo *rel, const SplitConditions &split) {
+void offer_similar_rows(PlannerInfo *root, RelOptInfo *rel, List *on_outer) {
   ListCell *cell, *at;
-  foreach (cell, split.on_outer)
+  foreach (cell, on_outer)
     foreach (at, bounds_of_condition(root, rel, lfirst_node(RestrictInfo, cell))) {
       auto *bounded = static_cast<const SimilarityBound *>(lfirst(at));
-      add_rows_path(root, rel, split, bounded->sets, bounded->bound, NIL);
+      add_rows_path(root, rel, on_outer, bounded->sets, bounded->bound, NIL);
     }
 }
 
-void offer_rows(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte) {
-  const Query *query = root->parse;
-  if (root->parent_root == nullptr || query->commandType != CMD_SELECT || !is_plain_table(rte)) return;
-  if (query->rowMarks != NIL) return;  // a locked row may have changed
+void offer_rows(PlannerInfo *root, RelOptInfo *rel) {
+  if (root->parent_root == nullptr || root->parse->commandType != CMD_SELECT) return;
   if (!bms_is_empty(rel->lateral_relids)) return;
-  SplitConditions split = {};
-  if (!split_conditions(root, rel, &split)) return;
-  if (!offer_nearest_rows(root, rel, split)) offer_similar_rows(root, rel, split);
+  SimilarityOrder order = {};
+  const bool ordered = asks_for_nearest(root, rel, &order);
+  List *on_outer = conditions_of_node(rel);
+  const Obstacle obstacle = obstacle_to_nodes(root, rel, on_outer);
+  if (obstacle.why != nullptr) {
+    if (ordered) nearest_obstacle = obstacle;
+    return;
+  }
+  if (ordered) offer_nearest_rows(root, rel, on_outer, order);
+  // An order of texts may have fewer rows by a bound.
+  if (!ordered || order.texts.used) offer_similar_rows(root, rel, on_outer);
 }
 
 void nearest_rows_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte) {
   if (previous_nearest_rows_hook != nullptr) previous_nearest_rows_hook(root, rel, rti, rte);
   if (Settings::enable_nearest() && rel->reloptkind == RELOPT_BASEREL && !IS_DUMMY_REL(rel))
-    offer_rows(root, rel, rte);
+    offer_rows(root, rel);
 }
 
 }  // namespace
@@ -288,6 +330,8 @@ void nearest_rows_hook(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEn
 void install_nearest_rows_hook() {
   previous_nearest_rows_hook = set_rel_pathlist_hook;
   set_rel_pathlist_hook = nearest_rows_hook;
+  previous_restore_hook = create_upper_paths_hook;
+  create_upper_paths_hook = restore_partitions;
   register_nearest_rows_methods();
 }
 

@@ -11,9 +11,11 @@ extern "C" {
 }
 
 #include <string_view>
+#include <utility>
 
 #include "pg/base/compat.hpp"
 #include "pg/base/explain_notes.hpp"
+#include "pg/base/obstacle.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/edits.hpp"
 #include "pg/join/clause/facts.hpp"
@@ -38,11 +40,7 @@ constexpr double least_loops_of_subplan = 2;
 
 planner_hook_type previous_planner_hook = nullptr;
 
-// Why the operator does not join two relations, and what to write instead.
-struct Obstacle {
-  const char *why;
-  const char *hint;
-};
+// Why the operator does not join two relations.
 constexpr Obstacle no_bound = {"no condition of the join bounds the similarity",
                                "Add a condition to the join, such as jaccard_similarity(l, r) >= 0.5."};
 constexpr Obstacle per_row = {
@@ -275,6 +273,27 @@ bool is_scan_of_nearest(const CustomScan *scan) {
          name == nearest_pairs_name;
 }
 
+// Returns whether the plan looks at rows that no index has chosen for it.
+bool reads_all_rows(const Plan *plan) {
+  switch (nodeTag(plan)) {
+    case T_SeqScan:
+    case T_SampleScan:
+    case T_ForeignScan:
+    case T_SubqueryScan:
+    case T_FunctionScan:
+    case T_TableFuncScan:
+    case T_ValuesScan:
+    case T_CteScan:
+    case T_Result:
+    case T_HashJoin:
+    case T_MergeJoin:
+    case T_Agg:
+      return true;
+    default:
+      return false;
+  }
+}
+
 void look_at_plan(Plan *plan, double loops, SlowLoop *slowest);
 
 void look_at_plans(List *plans, double loops, SlowLoop *slowest) {
@@ -310,15 +329,14 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
     case T_IndexScan:
       look_at_index_scan(plan, reinterpret_cast<IndexScan *>(plan)->indexqualorig, loops, slowest);
       break;
-    case T_SeqScan:
-    case T_Agg:
-      if (loops > 1 && (compares_outer_row(reinterpret_cast<Node *>(plan->qual), nullptr) ||
-                        compares_outer_row(reinterpret_cast<Node *>(plan->targetlist), nullptr)))
-        note(slowest, loops * (outerPlan(plan) == nullptr ? plan : outerPlan(plan))->plan_rows, per_row);
-      break;
     default:
       break;
   }
+  if (loops > 1 && reads_all_rows(plan) &&
+      (compares_outer_row(reinterpret_cast<Node *>(plan->qual), nullptr) ||
+       compares_outer_row(reinterpret_cast<Node *>(plan->targetlist), nullptr)))
+    note(slowest, loops * (outerPlan(plan) == nullptr ? plan : outerPlan(plan))->plan_rows,
+         nearest_obstacle.why != nullptr ? nearest_obstacle : per_row);
   look_at_plan(outerPlan(plan), loops, slowest);
   look_at_plan(innerPlan(plan), inner_loops, slowest);
 }
@@ -347,12 +365,14 @@ void look_at_statement(const PlannedStmt *statement, PairsObstacle of_pairs) {
 
 PlannedStmt *plan_statement(Query *query, const char *text, int cursor_options, ParamListInfo parameters) {
   const PairsObstacle around = exchange_pairs_obstacle({});
+  const Obstacle nearest_around = std::exchange(nearest_obstacle, {});
   PlannedStmt *statement = previous_planner_hook != nullptr
                                ? previous_planner_hook(query, text, cursor_options, parameters)
                                : standard_planner(query, text, cursor_options, parameters);
   const PairsObstacle of_pairs = exchange_pairs_obstacle(around);
   if (explaining() || (Settings::enable_join() && Settings::notice_pairs() > 0))
     look_at_statement(statement, of_pairs);
+  nearest_obstacle = nearest_around;
   return statement;
 }
 
