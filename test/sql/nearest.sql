@@ -143,6 +143,28 @@ EXECUTE pruned(1);
 EXECUTE pruned(2);
 RESET simjoin.enable_nearest;
 
+-- Weights, some 0, of which some rows have none. Sums of the last ones are not exact in doubles.
+CREATE FUNCTION some_weights(s int[], i int) RETURNS float4[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN i % 23 <> 4 THEN ARRAY(SELECT abs(hashint4(e * 7 + i % 3)) % 4 / 3.0::float4 FROM unnest(s) e) END $$;
+CREATE TABLE heavy_l AS SELECT id, cat, s, some_weights(s, id) AS w, ARRAY(SELECT exp(abs(hashint4(e + id % 3)) % 80 - 40.0) FROM unnest(s) e)::float4[] AS v FROM l;
+CREATE TABLE heavy_r AS SELECT id, cat, s, some_weights(s, id + 1) AS w, ARRAY(SELECT exp(abs(hashint4(e + id % 3)) % 80 - 40.0) FROM unnest(s) e)::float4[] AS v FROM r;
+ANALYZE heavy_l, heavy_r;
+SELECT m AS call, w AS condition, c.* FROM unnest(ARRAY['weighted_jaccard_similarity(l.s, l.w, r.s, r.w)', 'weighted_cosine_similarity(r.s, r.w, l.s, l.w)',
+    'weighted_jaccard_similarity(l.s, l.v, r.s, r.v)', 'weighted_cosine_similarity(l.s::text[], l.v, r.s::text[], r.v)']) m,
+  unnest(ARRAY['r.cat = l.cat', 'r.id <> l.id', 'MEASURE >= 0.5']) w,
+  LATERAL compare('SELECT l.id, x.* FROM heavy_l l LEFT JOIN LATERAL (SELECT r.id AS r, ' || m || ' AS s FROM heavy_r r WHERE ' || replace(w, 'MEASURE', m) || ' ORDER BY ' || m || ' DESC, r.id LIMIT 30) x ON true') c;
+SELECT c.* FROM compare('SELECT l.id, x.* FROM heavy_l l CROSS JOIN LATERAL (SELECT count(*) FROM heavy_r r WHERE weighted_jaccard_similarity(l.s, l.w, r.s, r.w) >= 0.6 AND r.id <> l.id) x') c;
+EXPLAIN (COSTS OFF) SELECT l.id, (SELECT r.id FROM heavy_r r ORDER BY weighted_cosine_similarity(l.s, l.w, r.s, r.w) DESC NULLS LAST LIMIT 1) FROM heavy_l l;
+-- An error comes from a row that meets the other conditions.
+INSERT INTO heavy_r VALUES (1000, 9, '{1,2}', '{1}', NULL), (1001, 8, '{1,2}', '{1,-1}', NULL);
+SELECT c.* FROM compare('SELECT l.id, x.* FROM heavy_l l CROSS JOIN LATERAL (SELECT r.id AS r FROM heavy_r r WHERE r.cat <= l.cat + 2 ORDER BY weighted_jaccard_similarity(l.s, l.w, r.s, r.w) DESC, r.id LIMIT 1) x') c;
+SELECT count(*) FROM heavy_l l CROSS JOIN LATERAL (SELECT r.id AS r FROM heavy_r r WHERE r.cat <= l.cat + 6 ORDER BY weighted_jaccard_similarity(l.s, l.w, r.s, r.w) DESC, r.id LIMIT 1) x;
+SELECT count(*) FROM heavy_l l CROSS JOIN LATERAL (SELECT r.id AS r FROM heavy_r r WHERE r.cat = l.cat + 8 ORDER BY weighted_jaccard_similarity(l.s, l.w, r.s, r.w) DESC, r.id LIMIT 1) x;
+DELETE FROM heavy_r WHERE id >= 1000;
+INSERT INTO heavy_l VALUES (1000, 5, '{1,2}', '{NULL,1}', NULL);
+SELECT c.* FROM compare('SELECT l.id, x.* FROM heavy_l l CROSS JOIN LATERAL (SELECT r.id AS r FROM heavy_r r WHERE r.cat = l.cat ORDER BY weighted_jaccard_similarity(l.s, l.w, r.s, r.w) DESC, r.id LIMIT 1) x') c;
+SELECT count(*) FROM heavy_l l CROSS JOIN LATERAL (SELECT r.id AS r FROM heavy_r r ORDER BY weighted_jaccard_similarity(l.s, l.w, r.s, r.w) DESC, r.id LIMIT 1) x;
+
 -- Memory does not suffice.
 CREATE TABLE wide AS SELECT i AS id, ARRAY(SELECT i * k % 100003 FROM generate_series(1, 80) k) AS s FROM generate_series(1, 1000) i;
 ANALYZE wide;

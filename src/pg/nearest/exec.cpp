@@ -48,8 +48,11 @@ void begin_nearest_rows(CustomScanState *node, EState *estate, int eflags) {
   state->facts = read_nearest_rows(plan);
   eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
   begin_inputs(node, estate, eflags);
-  state->probe = ExecInitExpr(nearest_rows_expr(plan, NearestRowsExpr::probe), &node->ss.ps);
-  state->set = ExecInitExpr(nearest_rows_expr(plan, NearestRowsExpr::set), &node->ss.ps);
+  const auto init = [&](NearestRowsExpr expr) {
+    return ExecInitExpr(nearest_rows_expr(plan, expr), &node->ss.ps);
+  };
+  state->probe = {init(NearestRowsExpr::probe), init(NearestRowsExpr::probe_weights)};
+  state->set = {init(NearestRowsExpr::set), init(NearestRowsExpr::set_weights)};
   Expr *bound = nearest_rows_expr(plan, NearestRowsExpr::bound);
   state->bound = ExecInitExpr(bound, &node->ss.ps);
   state->bound_type = exprType(reinterpret_cast<Node *>(bound));
@@ -78,6 +81,16 @@ Datum similarity_value(const NearestRowsState *state, uint32_t overlap, uint32_t
   if (facts.distance) return Float8GetDatum(jaccard_distance(overlap, left, right));
   if (facts.measure == Measure::overlap) return Int32GetDatum(static_cast<int32>(overlap));
   return Float8GetDatum(similarity(facts.measure, overlap, left, right));
+}
+
+// Gives the score and the value of a pair of the batch.
+Datum value_of_pair(const NearestRowsState *state, size_t i, double *score) {
+  RowSearch *join = state->rows.join;
+  const Batch *batch = state->batch;
+  if (state->facts.weighted) return Float8GetDatum(*score = batch->similarity[i]);
+  const uint32_t left = join->set_size(Side::left, 0), right = join->set_size(Side::right, batch->right[i]);
+  *score = state->facts.order().score(batch->overlap[i], left, right);
+  return similarity_value(state, batch->overlap[i], left, right);
 }
 
 // Makes the next row of the key for which wanted(row) holds the scan tuple. Returns false at the end.
@@ -124,9 +137,9 @@ bool next_pair(NearestRowsState *state) {
     fill_value_of_text(state);
     return true;
   }
-  const uint32_t left = join->set_size(Side::left, 0), right = join->set_size(Side::right, row);
-  const Datum value = similarity_value(state, batch->overlap[i], left, right);
-  note_reached(state, state->facts.order().score(batch->overlap[i], left, right));
+  double score;
+  const Datum value = value_of_pair(state, i, &score);
+  note_reached(state, score);
   fill_kept_row(state, row, value, false);
   return true;
 }

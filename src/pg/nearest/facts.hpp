@@ -19,8 +19,9 @@ struct NearestRowsFacts {
   Measure measure;  // of the probe and a row's set
   bool distance;
   bool single;
-  bool ordered;  // NearestRows, else SimilarRows
-  bool by_keys;  // in SimilarRows, whose rows share a key with the probe
+  bool ordered;   // NearestRows, else SimilarRows
+  bool by_keys;   // in SimilarRows, whose rows share a key with the probe
+  bool weighted;  // the sets have weights
   bool nulls_first;
   TokenType token_type;
   int columns;      // of the first child that are kept: its first ones. The similarity is the next column.
@@ -32,7 +33,16 @@ struct NearestRowsFacts {
 };
 
 // The expressions of CustomScan.custom_exprs, by position.
-enum class NearestRowsExpr : int { probe, set, bound, keys_of_rows, keys_of_outer, value };
+enum class NearestRowsExpr : int {
+  probe,
+  set,
+  bound,
+  keys_of_rows,
+  keys_of_outer,
+  probe_weights,
+  set_weights,
+  value
+};
 
 // CustomScan.custom_private is a list of two: the facts, and the functions of the keys.
 List *encode_nearest_rows(const NearestRowsFacts &facts);

@@ -12,6 +12,7 @@ extern "C" {
 #include "core/nearest/key_search.hpp"
 #include "core/nearest/nearest_join.hpp"
 #include "core/nearest/text_search.hpp"
+#include "core/nearest/weighted_nearest.hpp"
 #include "pg/base/computation_memory.hpp"
 #include "pg/base/errors.hpp"
 #include "pg/base/interruptible.hpp"
@@ -48,26 +49,23 @@ void add_set_of_row(NearestRowsState *state) {
     return add_row(state->context, &rows->without_set, rows->count);
   }
   if (keyed) rows->keyed.append(row);
-  bool isnull;
-  const Datum set = ExecEvalExprSwitchContext(state->set, context, &isnull);
-  if (state->facts.texts.used && !isnull) return add_text_of_row(state, set, row.hash);
-  MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-  ArrayType *array = isnull ? nullptr : DatumGetArrayTypeP(set);
-  SetView view;
-  if (array != nullptr && dimensions_of_flawed(array) == 0 &&
-      view_plain_set(array, state->facts.token_type, &view)) {
-    feed_keyed_set(state, Side::right, view, row.hash);
+  NearSet set = {};
+  if (!state->facts.texts.used) {
+    set = evaluate_set(state->facts, state->set, context);
   } else {
-    feed_empty_set(rows->join, Side::right, state->facts.token_type);
-    add_row(state->context, &rows->without_set, rows->count);
-    (array == nullptr ? rows->nulls : rows->flawed).append(rows->count);
+    const Datum text = ExecEvalExprSwitchContext(state->set.set, context, &set.isnull);
+    if (!set.isnull) return add_text_of_row(state, text, row.hash);
   }
-  MemoryContextSwitchTo(old);
+  if (!set.isnull && !set.flawed()) return feed_keyed_set(state, Side::right, set, row.hash);
+  feed_empty_set(rows->join, Side::right, state->facts.token_type);
+  add_row(state->context, &rows->without_set, rows->count);
+  (set.isnull ? rows->nulls : rows->flawed).append(rows->count);
 }
 
 std::unique_ptr<RowSearch> make_search(const NearestRowsFacts &facts) {
   if (facts.by_keys) return std::make_unique<KeySearch>();
   if (facts.texts.used) return std::make_unique<TextSearch>(facts.texts.order);
+  if (facts.weighted) return std::make_unique<WeightedNearest>(facts.measure);
   return std::make_unique<NearestJoin>(facts.order());
 }
 
@@ -145,11 +143,6 @@ void forget_rows(NearestRowsState *state) {
   ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
   *rows = {};
   MemoryContextReset(state->context);
-}
-
-void feed_keyed_set(NearestRowsState *state, Side side, const SetView &set, uint64_t key) {
-  if (state->row_keys.count == 0) return feed_set(state->rows.join, side, set);
-  feed_partitioned_set(state->rows.join, side, set, key);
 }
 
 void fill_kept_row(NearestRowsState *state, uint32_t row, Datum similarity, bool isnull) {

@@ -55,23 +55,38 @@ bool describe_trigram_order(Node *expr, SimilarityClause *sets) {
   return call.sets.measure == Measure::jaccard;  // the measures of words are bounded by one of sets
 }
 
+// Returns whether the weights of both sets can be computed as often as these.
+bool weights_beside_sets(PlannerInfo *root, RelOptInfo *rel, Expr *of_probe, Expr *of_set) {
+  auto *probe = reinterpret_cast<Node *>(of_probe), *set = reinterpret_cast<Node *>(of_set);
+  if (!bms_is_empty(pull_varnos(root, probe)) || !computed_once(probe)) return false;
+  return bms_is_subset(pull_varnos(root, set), rel->relids) && !depends_on_outer(set) && computed_once(set);
+}
+
 // Fills in the sets of the clause, and their measure. Returns false where they are not one of the relation
 // and one from outside.
 bool take_sets(PlannerInfo *root, RelOptInfo *rel, const SimilarityClause &clause, SimilarityOrder *order) {
   bool swapped;
   if (!take_sides(root, rel, clause.left, clause.right, order, &swapped)) return false;
+  order->probe_weights = swapped ? clause.right_weights : clause.left_weights;
+  order->set_weights = swapped ? clause.left_weights : clause.right_weights;
+  if (clause.weighted() && !weights_beside_sets(root, rel, order->probe_weights, order->set_weights))
+    return false;
   order->of_sets = clause.call;
   order->measure = swapped ? reversed(clause.measure) : clause.measure;
   order->distance = clause.distance;
   return token_type_of(exprType(reinterpret_cast<Node *>(order->set)), &order->token_type);
 }
 
-// Returns the clauses without weights that the condition implies or, not `implied`, the one that it is.
+// Returns the clauses that the condition implies or, not `implied`, the one that it is.
 List *clauses_of_condition(PlannerInfo *root, RestrictInfo *condition, bool implied) {
   if (implied) return implied_clauses(root, condition);
   auto *clause = static_cast<SimilarityClause *>(palloc(sizeof(SimilarityClause)));
   auto *op = reinterpret_cast<OpExpr *>(condition->clause);
-  return IsA(op, OpExpr) && describe_comparison(op, clause) && !clause->weighted() ? list_make1(clause) : NIL;
+  return IsA(op, OpExpr) && describe_comparison(op, clause) ? list_make1(clause) : NIL;
+}
+
+bool describe_any_call(Node *expr, SimilarityClause *call) {
+  return describe_call(expr, call) || describe_weighted_call(expr, call);
 }
 
 }  // namespace
@@ -106,7 +121,8 @@ bool describe_similarity_order(PlannerInfo *root, RelOptInfo *rel, const PathKey
   SimilarityClause call = {};
   if (expr == nullptr) return false;
   const bool single = describe_trigram_order(reinterpret_cast<Node *>(expr), &call);
-  if (!single && (!describe_call(reinterpret_cast<Node *>(expr), &call) || call.call != expr)) return false;
+  if (!single && (!describe_any_call(reinterpret_cast<Node *>(expr), &call) || call.call != expr))
+    return false;
   if (call.distance != compat::ascends(key)) return false;
   order->call = expr;
   order->single = single;
@@ -121,7 +137,7 @@ bool sorts_joined_rows(const PathKey *key) {
     auto *expr = reinterpret_cast<Node *>(member->em_expr);
     SimilarityClause call = {};
     if (bms_membership(member->em_relids) == BMS_MULTIPLE && has_outer_parameter(expr, nullptr) &&
-        describe_call(expr, &call))
+        describe_any_call(expr, &call))
       return true;
   }
   return false;

@@ -25,16 +25,19 @@ struct TextFacts {
 // ORDER BY measure(probe, set) DESC, or ORDER BY probe <%> set. Of pg_trgm, similarity(a, b) DESC, or
 // ORDER BY a <-> b: the sets are those of the trigrams.
 struct SimilarityOrder {
-  Expr *call;       // what the rows are sorted by; NULL for a condition
-  Expr *of_sets;    // the measure's call on the sets
-  Expr *probe;      // has a parameter that a row of an outer query sets, and no columns
-  Expr *set;        // of the relation alone
-  Measure measure;  // of probe and set
+  Expr *call;                         // what the rows are sorted by; NULL for a condition
+  Expr *of_sets;                      // the measure's call on the sets
+  Expr *probe;                        // has a parameter that a row of an outer query sets, and no columns
+  Expr *set;                          // of the relation alone
+  Expr *probe_weights, *set_weights;  // NULL without
+  Measure measure;                    // of probe and set
   bool distance;
   bool single;  // in single precision, as pg_trgm computes both
   bool nulls_first;
   TokenType token_type;
   TextFacts texts;  // if used, probe and set are texts
+
+  bool weighted() const { return probe_weights != nullptr; }
 };
 
 // A condition that no row meets unless the similarity of its set and the probe reaches a bound, or their

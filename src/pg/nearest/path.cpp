@@ -15,6 +15,7 @@ extern "C" {
 
 #include "core/nearest/key_search.hpp"
 #include "core/nearest/nearest_index.hpp"
+#include "core/nearest/weighted_nearest.hpp"
 #include "pg/base/compat.hpp"
 #include "pg/base/compat_paths.hpp"
 #include "pg/base/computation_memory.hpp"
@@ -128,6 +129,7 @@ PathTarget *columns_of_rows(PlannerInfo *root, RelOptInfo *rel, const Similarity
   add_new_columns_to_pathtarget(target, rel->reltarget->exprs);
   *output = list_length(target->exprs);
   List *others = lappend(extract_actual_clauses(on_outer, false), order.set);
+  if (order.weighted()) others = lappend(others, order.set_weights);
   add_new_columns_to_pathtarget(target,
                                 pull_var_clause(reinterpret_cast<Node *>(others), PVC_INCLUDE_PLACEHOLDERS));
   return set_pathtarget_cost_width(root, target);
@@ -168,6 +170,8 @@ double rows_handed_up(const RelOptInfo *rel, const NearestRowsPath *nearest, dou
 }
 
 size_t bytes_of_index(const NearestRowsPath *nearest, uint64_t rows, uint64_t tokens) {
+  if (nearest->order.weighted())
+    return WeightedNearest::bytes_of(rows, tokens, tokens * (sizeof(uint32_t) + sizeof(double)));
   return nearest->by_keys() ? KeySearch::bytes_of(rows, tokens)
                             : NearestIndex::bytes_of(rows, tokens, tokens * sizeof(uint32_t));
 }

@@ -50,9 +50,9 @@ List *encode_nearest_rows(const NearestRowsFacts &facts) {
   encoded = list_concat(encoded, list_make5_int(facts.nulls_first, static_cast<int>(facts.token_type),
                                                 facts.columns, facts.output, facts.first_pairs));
   const TextFacts &texts = facts.texts;
-  for (const int fact : {int{texts.used}, static_cast<int>(texts.order.measure), int{texts.order.share},
-                         int{texts.order.probe_first}, int{texts.order.empty_pairs}, int{texts.levenshtein},
-                         int{texts.refuses_empty}})
+  for (const int fact : {int{facts.weighted}, int{texts.used}, static_cast<int>(texts.order.measure),
+                         int{texts.order.share}, int{texts.order.probe_first}, int{texts.order.empty_pairs},
+                         int{texts.levenshtein}, int{texts.refuses_empty}})
     encoded = lappend_int(encoded, fact);
   return encoded;
 }
@@ -64,18 +64,19 @@ NearestRowsFacts read_nearest_rows(const CustomScan *plan) {
           .single = list_nth_int(facts, 2) != 0,
           .ordered = list_nth_int(facts, 3) != 0,
           .by_keys = list_nth_int(facts, 4) != 0,
+          .weighted = list_nth_int(facts, 10) != 0,
           .nulls_first = list_nth_int(facts, 5) != 0,
           .token_type = static_cast<TokenType>(list_nth_int(facts, 6)),
           .columns = list_nth_int(facts, 7),
           .output = list_nth_int(facts, 8),
           .first_pairs = list_nth_int(facts, 9),
-          .texts = {.used = list_nth_int(facts, 10) != 0,
-                    .order = {.measure = static_cast<TextMeasure>(list_nth_int(facts, 11)),
-                              .share = list_nth_int(facts, 12) != 0,
-                              .probe_first = list_nth_int(facts, 13) != 0,
-                              .empty_pairs = list_nth_int(facts, 14) != 0},
-                    .levenshtein = list_nth_int(facts, 15) != 0,
-                    .refuses_empty = list_nth_int(facts, 16) != 0}};
+          .texts = {.used = list_nth_int(facts, 11) != 0,
+                    .order = {.measure = static_cast<TextMeasure>(list_nth_int(facts, 12)),
+                              .share = list_nth_int(facts, 13) != 0,
+                              .probe_first = list_nth_int(facts, 14) != 0,
+                              .empty_pairs = list_nth_int(facts, 15) != 0},
+                    .levenshtein = list_nth_int(facts, 16) != 0,
+                    .refuses_empty = list_nth_int(facts, 17) != 0}};
 }
 
 Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tlist, List *clauses,
@@ -91,12 +92,14 @@ Plan *plan_nearest_rows(PlannerInfo *, RelOptInfo *, CustomPath *path, List *tli
   scan->custom_scan_tlist = scan_columns(nearest, static_cast<Plan *>(linitial(custom_plans)));
   scan->custom_exprs =
       list_make5(order.probe, order.set, nearest->bound, nearest->keys.of_rows, nearest->keys.of_outer);
+  scan->custom_exprs = lappend(lappend(scan->custom_exprs, order.probe_weights), order.set_weights);
   scan->custom_exprs = lappend(scan->custom_exprs, value_of_text_order(order));
   const NearestRowsFacts facts = {.measure = order.measure,
                                   .distance = order.distance,
                                   .single = order.single,
                                   .ordered = nearest->ordered(),
                                   .by_keys = nearest->by_keys(),
+                                  .weighted = order.weighted(),
                                   .nulls_first = order.nulls_first,
                                   .token_type = order.token_type,
                                   .columns = nearest->columns,

@@ -17,28 +17,22 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-const char *function_of_order(const NearestRowsFacts &facts) {
-  return facts.distance ? "jaccard_distance" : measure_function(facts.measure);
-}
-
 // Raises the error of a row whose array is no set, if the sort of all rows raised it.
 void check_flawed_rows(NearestRowsState *state) {
   for (const uint32_t row : state->rows.flawed) {
     if (!meets_conditions(state, row)) continue;
-    bool isnull;
-    const Datum set = ExecEvalExprSwitchContext(state->set, state->css.ss.ps.ps_ExprContext, &isnull);
-    raise_flawed(function_of_order(state->facts), dimensions_of_flawed(DatumGetArrayTypeP(set)));
+    raise_flaw_of_set(state->facts, evaluate_set(state->facts, state->set, state->css.ss.ps.ps_ExprContext));
   }
 }
 
 // Raises the error of a probe whose array is no set, if the sort of all rows raised it.
-void check_flawed_probe(NearestRowsState *state, int dimensions) {
+void check_flawed_probe(NearestRowsState *state, const NearSet &probe) {
   const uint32_t *null = state->rows.nulls.begin();
   for (uint32_t row = 0; row < state->rows.count; ++row) {
     if (null != state->rows.nulls.end() && *null == row) {
       ++null;
     } else if (meets_conditions(state, row)) {
-      raise_flawed(function_of_order(state->facts), dimensions);
+      raise_flaw_of_set(state->facts, probe);
     }
   }
 }
@@ -60,8 +54,8 @@ double least_score(NearestRowsState *state, bool *bounded) {
 }
 
 // Feeds the probe's set, and chooses what a scan of NearestRows hands up first.
-NearestPhase begin_nearest(NearestRowsState *state, const SetView &view, uint64_t key) {
-  feed_keyed_set(state, Side::left, view, key);
+NearestPhase begin_nearest(NearestRowsState *state, const NearSet &probe, uint64_t key) {
+  feed_keyed_set(state, Side::left, probe, key);
   const double least = least_score(state, &state->bounded);
   call_cpp([&] { state->rows.join->limit(static_cast<uint32_t>(state->facts.first_pairs), least); });
   check_flawed_rows(state);
@@ -69,8 +63,8 @@ NearestPhase begin_nearest(NearestRowsState *state, const SetView &view, uint64_
 }
 
 // Does the same for SimilarRows. The conditions are evaluated for all rows that it hands up.
-NearestPhase begin_similar(NearestRowsState *state, const SetView &view, uint64_t key) {
-  feed_keyed_set(state, Side::left, view, key);
+NearestPhase begin_similar(NearestRowsState *state, const NearSet &probe, uint64_t key) {
+  feed_keyed_set(state, Side::left, probe, key);
   const double least = least_score(state, &state->bounded);
   if (!state->bounded) return NearestPhase::all;
   call_cpp([&] { state->rows.join->limit(UINT32_MAX, least); });
@@ -84,22 +78,19 @@ NearestPhase begin_search(NearestRowsState *state) {
   uint64_t key;
   if (!hash_of_key(state->outer_keys, context, &key)) return NearestPhase::done;
   state->of_key = rows_of_key(state->rows.keyed, key);
-  bool isnull;
-  const Datum probe = ExecEvalExprSwitchContext(state->probe, context, &isnull);
+  NearSet probe = {};
+  Datum text = 0;
+  if (state->facts.texts.used)
+    text = ExecEvalExprSwitchContext(state->probe.set, context, &probe.isnull);
+  else
+    probe = evaluate_set(state->facts, state->probe, context);
   // A similarity that is NULL meets no bound.
-  if (isnull) return state->bound == nullptr ? NearestPhase::all : NearestPhase::done;
-  if (state->facts.texts.used) return begin_nearest_text(state, probe, key);
-  MemoryContext old = MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
-  ArrayType *array = DatumGetArrayTypeP(probe);
-  const int dimensions = dimensions_of_flawed(array);
-  SetView view;
-  if (dimensions == 0 && !view_plain_set(array, state->facts.token_type, &view))
-    view = view_set(PointerGetDatum(array), function_of_order(state->facts));
-  MemoryContextSwitchTo(old);
-  if (dimensions == 0)
-    return state->facts.ordered ? begin_nearest(state, view, key) : begin_similar(state, view, key);
+  if (probe.isnull) return state->bound == nullptr ? NearestPhase::all : NearestPhase::done;
+  if (state->facts.texts.used) return begin_nearest_text(state, text, key);
+  if (!probe.flawed())
+    return state->facts.ordered ? begin_nearest(state, probe, key) : begin_similar(state, probe, key);
   if (!state->facts.ordered) return NearestPhase::all;  // the conditions raise the error
-  check_flawed_probe(state, dimensions);
+  check_flawed_probe(state, probe);
   return NearestPhase::last_nulls;  // the other rows meet no condition
 }
 

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/base/growing_array.hpp"
 #include "pg/nearest/facts.hpp"
 #include "pg/nearest/keys.hpp"
+#include "pg/nearest/near_set.hpp"
 #include "pg/rows/row_bits.hpp"
 #include "pg/rows/row_store.hpp"
 
@@ -45,8 +46,8 @@ enum class NearestPhase : uint8_t {
 struct NearestRowsState {
   CustomScanState css;
   NearestRowsFacts facts;
-  ExprState *probe;
-  ExprState *set;
+  NearSetExprs probe;
+  NearSetExprs set;
   ExprState *bound;  // NULL without one
   Oid bound_type;
   ExprState *value;  // of texts: what rows are sorted by
@@ -100,9 +101,6 @@ const char *compared_by(const NearestRowsFacts &facts);
 
 // Forgets the rows.
 void forget_rows(NearestRowsState *state);
-
-// Feeds a set, that of a row or the probe, whose key has this hash.
-void feed_keyed_set(NearestRowsState *state, Side side, const SetView &set, uint64_t key);
 
 // Makes a kept row the node's scan tuple, with this similarity.
 void fill_kept_row(NearestRowsState *state, uint32_t row, Datum similarity, bool isnull);

@@ -312,6 +312,13 @@ bool describe_call(Node *expr, SimilarityClause *match) {
   return true;
 }
 
+bool describe_weighted_call(Node *expr, SimilarityClause *match) {
+  match->distance = false;
+  if (!match_call(expr, Call::weighted, match)) return false;
+  take_arguments(call_arguments(match->call), match);
+  return true;
+}
+
 bool describe_distance(Node *expr, Expr **left, Expr **right) {
   SimilarityClause match = {};
   if (!describe_call(expr, &match) || !match.distance) return false;

@@ -131,8 +131,9 @@ bool compares_inputs(Node *expr, void *) {
 // Returns whether a similarity of a row with one from outside of the plan is computed in the expression.
 bool compares_outer_row(Node *expr, void *) {
   if (expr == nullptr) return false;
+  SimilarityClause call = {};
   if (OidIsValid(called_function(expr)) && has_column(expr, nullptr) && has_outer_row(expr, nullptr) &&
-      computes_similarity(expr))
+      (computes_similarity(expr) || describe_weighted_call(expr, &call)))
     return true;
   return compat::walk_children(expr, compares_outer_row, nullptr);
 }
