@@ -62,6 +62,10 @@ COMMENT ON FUNCTION sets_similar(int4[], similarity_query) IS 'whether a set is 
 COMMENT ON FUNCTION sets_similar(int8[], similarity_query) IS 'whether a set is as similar as the query wants it; the function of the operator ~=';
 COMMENT ON FUNCTION sets_similar(text[], similarity_query) IS 'whether a set is as similar as the query wants it; the function of the operator ~=';
 
+CREATE FUNCTION query_similarity(tokens anyarray, query similarity_query) RETURNS float8
+AS 'MODULE_PATHNAME', 'simjoin_query_similarity' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION query_similarity(anyarray, similarity_query) IS 'similarity of a set and that of a query, by the measure of the query';
+
 CREATE OPERATOR ~= (LEFTARG = int4[], RIGHTARG = similarity_query, FUNCTION = sets_similar,
                     RESTRICT = contsel, JOIN = contjoinsel);
 CREATE OPERATOR ~= (LEFTARG = int8[], RIGHTARG = similarity_query, FUNCTION = sets_similar,

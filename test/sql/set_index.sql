@@ -150,6 +150,28 @@ SELECT '{1,2,3}'::int[] ~= similarity_query('{1,2,3,4}'::int[], 0.75), '{1,2,3}'
 SELECT '{1,2}'::bigint[] ~= similarity_query('{1,2}'::bigint[], 0, 'jaccard_distance'), '{a}'::text[] ~= similarity_query('{b}'::text[]);
 \set VERBOSITY default
 SELECT '{1}'::int[] ~= similarity_query('{1}'::text[], 0.5);
+-- The similarity by a query's measure, and the best matches of each query.
+SELECT m AS measure, query_similarity('{1,2,3}'::int[], similarity_query('{2,3,4,5}'::int[], 0.5, m)) AS similarity, query_similarity(NULL::int[], similarity_query('{1}'::int[], 0.5, m)) AS "null"
+FROM unnest(ARRAY['jaccard', 'jaccard_distance', 'cosine', 'dice', 'overlap', 'overlap_coefficient', 'containment']) m;
+SELECT query_similarity('{1}'::bigint[], similarity_query('{1}'::int[], 0.5));
+CREATE TABLE asked_queries AS SELECT id, similarity_query(tokens, 0.5 + id % 3 / 10.0) AS wanted FROM indexed WHERE id <= 6;
+SET enable_seqscan = off;
+CREATE FUNCTION plan_of_queries(condition text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT q.id, x.* FROM asked_queries q CROSS JOIN LATERAL (SELECT id AS found FROM indexed WHERE '
+    || condition || ' ORDER BY query_similarity(tokens, q.wanted) DESC, id LIMIT 2) x' LOOP
+    IF line ~ 'Bitmap Index Scan|Not Used' THEN RETURN NEXT trim(line); END IF;
+  END LOOP;
+END $$;
+SELECT plan_of_queries('tokens ~= q.wanted');
+RESET enable_seqscan;
+SELECT plan_of_queries('true');
+SELECT count(*), count(*) FILTER (WHERE found = id AND similarity = 1) AS first FROM asked_queries q CROSS JOIN LATERAL (
+  SELECT i.id AS found, query_similarity(tokens, q.wanted) AS similarity FROM indexed i WHERE tokens ~= q.wanted ORDER BY similarity DESC, i.id LIMIT 1) x;
+DROP FUNCTION plan_of_queries;
+DROP TABLE asked_queries;
 SELECT q::text::similarity_query::text = q::text AS same
 FROM (VALUES (similarity_query('{1,-2}'::int[], 0.1)), (similarity_query('{}'::bigint[], 1, 'jaccard_distance')), (similarity_query('{"a b",NULL:}'::text[], 3, 'overlap'))) v(q);
 SELECT similarity_query_send(similarity_query('{1,2}'::int[], 0.5)), similarity_query_send(similarity_query('{a}'::text[], 0.5, 'jaccard_distance'));

@@ -85,6 +85,28 @@ Datum make_set_query(Datum array, const char *function, Measure measure, bool di
   return PointerGetDatum(stored);
 }
 
+// The two sets of a call, and what they share.
+struct QueriedSets {
+  SetQuery query;
+  SetCounts counts;
+
+  double similarity() const {
+    return simjoin::similarity(query.measure, counts.overlap, counts.right, counts.left);
+  }
+};
+
+QueriedSets compare_with_query(FunctionCallInfo fcinfo, const char *function) {
+  const Datum array = PG_GETARG_DATUM(0);
+  const SetView set = view_set(array, function);
+  const SetQuery query = read_set_query(PG_GETARG_DATUM(1));
+  if (query.set.type != set.type)
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("%s: the sets differ in type", function),
+                    errhint("Give similarity_query() a set of the type that the other set has.")));
+  const SetCounts counts = count_sets(set, query.set);
+  free_view(set, array);
+  return {query, counts};
+}
+
 // Returns whether the planner has seen the value of the argument of a call in a plan.
 bool is_known_argument(FunctionCallInfo fcinfo, int number) {
   auto *call = reinterpret_cast<FuncExpr *>(fcinfo->flinfo->fn_expr);
@@ -150,19 +172,17 @@ Datum simjoin_similarity_query_of_settings(PG_FUNCTION_ARGS) {
 
 PG_FUNCTION_INFO_V1(simjoin_set_satisfies);
 Datum simjoin_set_satisfies(PG_FUNCTION_ARGS) {
-  const Datum array = PG_GETARG_DATUM(0);
-  const SetView set = view_set(array, "sets_similar");
-  const SetQuery query = read_set_query(PG_GETARG_DATUM(1));
-  if (query.set.type != set.type)
-    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH), errmsg("sets_similar: the sets differ in type"),
-                    errhint("Give similarity_query() a set of the type that the other set has.")));
-  const SetCounts counts = count_sets(set, query.set);
-  free_view(set, array);
-  if (query.distance)
-    PG_RETURN_BOOL(
-        within_distance(jaccard_distance(counts.overlap, counts.left, counts.right), query.threshold, false));
-  PG_RETURN_BOOL(
-      float8_ge(similarity(query.measure, counts.overlap, counts.right, counts.left), query.threshold));
+  const QueriedSets sets = compare_with_query(fcinfo, "sets_similar");
+  const SetCounts &counts = sets.counts;
+  if (sets.query.distance)
+    PG_RETURN_BOOL(within_distance(jaccard_distance(counts.overlap, counts.left, counts.right),
+                                   sets.query.threshold, false));
+  PG_RETURN_BOOL(float8_ge(sets.similarity(), sets.query.threshold));
+}
+
+PG_FUNCTION_INFO_V1(simjoin_query_similarity);
+Datum simjoin_query_similarity(PG_FUNCTION_ARGS) {
+  PG_RETURN_FLOAT8(compare_with_query(fcinfo, "query_similarity").similarity());
 }
 
 PG_FUNCTION_INFO_V1(simjoin_similarity_query_in);

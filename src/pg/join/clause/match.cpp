@@ -319,6 +319,12 @@ bool describe_weighted_call(Node *expr, SimilarityClause *match) {
   return true;
 }
 
+bool is_query_similarity(Node *expr) {
+  const Oid function = called_function(expr);
+  char *symbol = OidIsValid(function) ? bound_symbol(function) : nullptr;
+  return symbol != nullptr && std::string_view(symbol) == "simjoin_query_similarity";
+}
+
 bool describe_distance(Node *expr, Expr **left, Expr **right) {
   SimilarityClause match = {};
   if (!describe_call(expr, &match) || !match.distance) return false;

@@ -88,6 +88,9 @@ bool describe_call(Node *expr, SimilarityClause *match);
 // The same for a call of a measure of sets with weights, and gives these.
 bool describe_weighted_call(Node *expr, SimilarityClause *match);
 
+// Returns whether the expression is a call of query_similarity().
+bool is_query_similarity(Node *expr);
+
 // Returns whether a call of a measure is between the two relations, each set over one of them, and assigns
 // its arguments to the sides of the clause. Without relations any two will do.
 bool assign_sides(PlannerInfo *root, RelOptInfo *outer, RelOptInfo *inner, List *arguments,

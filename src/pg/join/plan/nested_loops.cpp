@@ -15,13 +15,13 @@ extern "C" {
 
 #include "pg/base/compat.hpp"
 #include "pg/base/explain_notes.hpp"
-#include "pg/base/obstacle.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/edits.hpp"
 #include "pg/join/clause/facts.hpp"
 #include "pg/join/clause/match.hpp"
 #include "pg/join/clause/sums.hpp"
 #include "pg/join/clause/trigrams.hpp"
+#include "pg/join/plan/loop_obstacles.hpp"
 #include "pg/join/plan/pairs_obstacle.hpp"
 
 namespace simjoin::pg {
@@ -39,46 +39,6 @@ namespace {
 constexpr double least_loops_of_subplan = 2;
 
 planner_hook_type previous_planner_hook = nullptr;
-
-// Why the operator does not join two relations.
-constexpr Obstacle no_bound = {"no condition of the join bounds the similarity",
-                               "Add a condition to the join, such as jaccard_similarity(l, r) >= 0.5."};
-constexpr Obstacle per_row = {
-    "the similarity is computed in a subquery for each row",
-    "Write a join with a condition such as jaccard_similarity(l, r) >= 0.5, EXISTS, or LATERAL (SELECT … "
-    "ORDER BY jaccard_similarity(l, r) DESC NULLS LAST LIMIT 1) for the most similar rows."};
-constexpr Obstacle one_arm = {
-    "another condition stands beside the similarity in an OR",
-    "Make the pairs first, in WITH pairs AS MATERIALIZED (SELECT … UNION SELECT …), and join or update with "
-    "them."};
-constexpr Obstacle changing_bound = {
-    "the similarity is compared with columns",
-    "Add a condition with the least bound that occurs, such as jaccard_similarity(l, r) "
-    ">= 0.5."};
-constexpr Obstacle changing_edits = {
-    changing_bound.why,
-    "Write 1 - levenshtein(l, r)::float8 / nullif(greatest(length(l), length(r)), 0) >= 0.8, or add the "
-    "greatest bound, as in levenshtein(l, r) <= 3."};
-constexpr Obstacle upper_bound = {"the condition holds for pairs that are not similar",
-                                  "Add a condition that bounds the similarity from below."};
-constexpr Obstacle cheaper = {
-    "the planner estimates a nested loop to be cheaper, or has no other way here",
-    "If the estimate is wrong, ANALYZE the tables; the manual's page on the join operator lists "
-    "where it cannot be used."};
-constexpr Obstacle other_form = {
-    "the condition implies no similarity clause",
-    "Write jaccard_similarity(l, r) >= t, with a set of one side of the join as l, one of the "
-    "other side as r, and the same t for all rows."};
-
-constexpr Obstacle other_edits = {
-    "the condition allows no constant number of edits, or too many",
-    "Write edit_distance(l, r) <= k or levenshtein(l, r) <= k, with a text of one side of the join as l, one "
-    "of the other side as r, and a constant k of up to 16."};
-
-constexpr Obstacle low_bound = {"the bound on the similarity of the texts is too low to rule out pairs",
-                                "Add another condition, such as an equality, or a greater bound: from 0.85 "
-                                "on for jaro_winkler_similarity, 0.75 for jaro_similarity, and 0.7 for 1 - "
-                                "edit_distance(l, r)::float8 / nullif(greatest(length(l), length(r)), 0)."};
 
 // What is found in a plan: the similarity that is computed for the most pairs.
 struct SlowLoop {
@@ -136,6 +96,14 @@ bool compares_outer_row(Node *expr, void *) {
       (computes_similarity(expr) || describe_weighted_call(expr, &call)))
     return true;
   return compat::walk_children(expr, compares_outer_row, nullptr);
+}
+
+// Returns whether the similarity of a row's set and a query from outside of the plan is computed in the
+// expression.
+bool compares_outer_query(Node *expr, void *) {
+  if (expr == nullptr) return false;
+  if (is_query_similarity(expr) && has_column(expr, nullptr) && has_outer_row(expr, nullptr)) return true;
+  return compat::walk_children(expr, compares_outer_query, nullptr);
 }
 
 // Returns whether the sets of a call are one of each input.
@@ -295,6 +263,18 @@ bool reads_all_rows(const Plan *plan) {
   }
 }
 
+// Looks at the expressions of such a plan.
+void look_at_rows(Plan *plan, double loops, SlowLoop *slowest) {
+  const double pairs = loops * (outerPlan(plan) == nullptr ? plan : outerPlan(plan))->plan_rows;
+  for (List *part : {plan->qual, plan->targetlist}) {
+    auto *expr = reinterpret_cast<Node *>(part);
+    if (compares_outer_row(expr, nullptr))
+      note(slowest, pairs, nearest_obstacle.why != nullptr ? nearest_obstacle : per_row);
+    else if (compares_outer_query(expr, nullptr))
+      note(slowest, pairs, of_query);
+  }
+}
+
 void look_at_plan(Plan *plan, double loops, SlowLoop *slowest);
 
 void look_at_plans(List *plans, double loops, SlowLoop *slowest) {
@@ -333,11 +313,7 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
     default:
       break;
   }
-  if (loops > 1 && reads_all_rows(plan) &&
-      (compares_outer_row(reinterpret_cast<Node *>(plan->qual), nullptr) ||
-       compares_outer_row(reinterpret_cast<Node *>(plan->targetlist), nullptr)))
-    note(slowest, loops * (outerPlan(plan) == nullptr ? plan : outerPlan(plan))->plan_rows,
-         nearest_obstacle.why != nullptr ? nearest_obstacle : per_row);
+  if (loops > 1 && reads_all_rows(plan)) look_at_rows(plan, loops, slowest);
   look_at_plan(outerPlan(plan), loops, slowest);
   look_at_plan(innerPlan(plan), inner_loops, slowest);
 }
