@@ -25,6 +25,9 @@ constexpr Obstacle own_subquery = {
     "the rows come from a subquery that PostgreSQL runs on its own",
     "Write it as WITH rows AS MATERIALIZED (SELECT …), or make a table of its rows."};
 
+constexpr Obstacle guarded_member = {"conditions of row-level security or of a security barrier come first",
+                                     "Write the UNION ALL as WITH rows AS MATERIALIZED (SELECT …)."};
+
 bool is_appended(const RangeTblEntry *rte) {
   return rte->inh && (rte->rtekind == RTE_RELATION || rte->rtekind == RTE_SUBQUERY);
 }
@@ -217,7 +220,9 @@ Obstacle obstacle_to_reading(PlannerInfo *root, RelOptInfo *rel) {
   for_each_member(root, rel, [&](RelOptInfo *member, AppendRelInfo *info) {
     if (found.why != nullptr) return;
     const bool changes = depends_on_outer(reinterpret_cast<Node *>(info->translated_vars));
-    found = changes ? changing_rows : obstacle_to_reading(root, member);
+    // Conditions of its own may have subqueries, and the node evaluates only those of the whole.
+    const bool guarded = planner_rt_fetch(member->relid, root)->securityQuals != NIL;
+    found = guarded ? guarded_member : changes ? changing_rows : obstacle_to_reading(root, member);
   });
   return found;
 }
