@@ -16,8 +16,6 @@
 namespace simjoin {
 namespace {
 
-// A caller that asks for more pairs than at first probably asks for many.
-constexpr uint32_t growth = 4;
 // The memory of this many rows is asked for before one of them is looked at.
 constexpr size_t candidates_at_a_time = 32;
 // The filter is for sets of at most this many tokens: that of a larger one costs as much as its verification.
@@ -113,7 +111,7 @@ StepResult NearestJoin::step(std::chrono::microseconds, Batch &out) {
   for (const Found &found : best_) out.push(0, found.row, found.overlap);
   if (best_.empty()) return StepResult::done;
   given_ = best_.back();
-  pairs_ = std::min(pairs_, UINT32_MAX / growth) * growth;
+  pairs_ = more_pairs(pairs_);
   stats_.output += best_.size();
   return StepResult::batch;
 }

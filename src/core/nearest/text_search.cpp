@@ -16,8 +16,6 @@
 namespace simjoin {
 namespace {
 
-// A caller that asks for more pairs than at first probably asks for many.
-constexpr uint32_t more_pairs = 4;
 constexpr uint32_t halves_of_key = 2;
 // The most characters that a count has, and that `base` of a count may have.
 constexpr uint32_t most_counted = 255, most_base = 127;
@@ -132,7 +130,7 @@ StepResult TextSearch::step(std::chrono::microseconds, Batch &out) {
   for (const Found &found : best_) out.push(0, found.row, found.distance);
   if (best_.empty()) return StepResult::done;
   given_ = best_.back();
-  pairs_ = std::min(pairs_, UINT32_MAX / more_pairs) * more_pairs;
+  pairs_ = more_pairs(pairs_);
   stats_.output += best_.size();
   return StepResult::batch;
 }

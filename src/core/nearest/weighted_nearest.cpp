@@ -16,9 +16,6 @@
 namespace simjoin {
 namespace {
 
-// A caller that asks for more pairs than at first probably asks for many.
-constexpr uint32_t more_pairs = 4;
-
 // Returns what exceeds a quotient of sums of so many terms that are rounded.
 double slack_of_sums(uint32_t terms) {
   return 1 + (8.0 * terms + 64) * std::numeric_limits<double>::epsilon();
@@ -248,7 +245,7 @@ StepResult WeightedNearest::step(std::chrono::microseconds, Batch &out) {
   }
   if (best_.empty()) return StepResult::done;
   given_ = best_.back();
-  pairs_ = std::min(pairs_, UINT32_MAX / more_pairs) * more_pairs;
+  pairs_ = more_pairs(pairs_);
   stats_.output += best_.size();
   return StepResult::batch;
 }
