@@ -10,8 +10,8 @@ extern "C" {
 
 #include "core/text/jaro.hpp"
 #include "pg/base/errors.hpp"
-#include "pg/sets/characters.hpp"
 #include "pg/sets/arrays.hpp"
+#include "pg/sets/characters.hpp"
 
 namespace simjoin::pg {
 namespace {
