@@ -91,29 +91,23 @@ void NearestJoin::look_up(std::vector<T> &tokens) {
   uint64_t signature = 0;
   for (size_t i = ranks_.size(); i-- > 0; signature |= index_->bit_of(ranks_[i])) signatures_[i] = signature;
   for (const uint32_t rank : ranks_) index_->prefetch_list(rank);
-  given_.reset();
-  done_ = false;
-  limit(1, order_.score(0, 1, 1));
+  best_.begin_row(order_.score(0, 1, 1));
 }
 
 void NearestJoin::limit(uint32_t pairs, double least_score) {
-  pairs_ = std::max(pairs, 1U);
-  floor_ = least_score;
+  best_.limit(pairs, least_score);
 }
 
 // ---- The nearest of its pairs that have not been given ----
 
 StepResult NearestJoin::step(std::chrono::microseconds, Batch &out) {
   out.clear();
-  if (done_) return StepResult::done;
+  if (best_.done()) return StepResult::done;
   search();
-  done_ = best_.size() < pairs_;
-  for (const Found &found : best_) out.push(0, found.row, found.overlap);
-  if (best_.empty()) return StepResult::done;
-  given_ = best_.back();
-  pairs_ = more_pairs(pairs_);
-  stats_.output += best_.size();
-  return StepResult::batch;
+  const std::span<const ScoredPair> pairs = best_.give();
+  for (const ScoredPair &pair : pairs) out.push(0, pair.row, pair.overlap);
+  stats_.output += pairs.size();
+  return pairs.empty() ? StepResult::done : StepResult::batch;
 }
 
 // Counts steps of some nanoseconds, over all lists, and checks for interruption now and then.
@@ -126,9 +120,7 @@ void NearestJoin::take_steps(size_t count) {
 
 void NearestJoin::begin_search() {
   begin_marks();
-  best_.clear();
-  least_ = floor_;
-  before_row_ = UINT32_MAX;
+  best_.begin_search();
   first_version_ = ++version_;
 }
 
@@ -142,18 +134,16 @@ void NearestJoin::search() {
     if (index_->list(ranks_[i]).size() > NearBlock::entries)
       verify_candidates();  // less may be asked for then
     const uint32_t most = count - i;
-    if (!is_wanted(order_.score(most, size_, most))) break;
+    if (!best_.is_wanted(order_.score(most, size_, most))) break;
     scan(i);
   }
   verify_candidates();
-  std::sort(best_.begin(), best_.end(),
-            interruptible([](const Found &a, const Found &b) { return a.comes_before(b); }));
 }
 
 // Returns the smallest overlap, `least` or more, with a row of this size that may be asked for; more than
 // both sets have if there is none.
 uint32_t NearestJoin::least_overlap(uint32_t size, uint32_t least) const {
-  const auto wanted = [&](uint32_t overlap) { return is_wanted(order_.score(overlap, size_, size)); };
+  const auto wanted = [&](uint32_t overlap) { return best_.is_wanted(order_.score(overlap, size_, size)); };
   const uint32_t most = std::min(static_cast<uint32_t>(ranks_.size()), size);
   if (least > most || wanted(least)) return least;
   ++least;
@@ -205,7 +195,8 @@ void NearestJoin::consider(size_t entry, uint32_t number, uint32_t hidden) {
   uint32_t most = std::min(1 + hidden + shared, static_cast<uint32_t>(ranks_.size()) - number);
   if (size < NearestIndex::most_size) most = std::min(most, size);
   const double score = order_.score(most, size_, size);
-  if (score < least_ || (score == least_ && index_->row_at(entry) >= before_row_)) return;
+  if (score < best_.least() || (score == best_.least() && index_->row_at(entry) >= best_.before_row()))
+    return;
   index_->prefetch_row(entry);
   candidates_.push_back({score, entry, 0});
   if (candidates_.size() == candidates_at_a_time) verify_candidates();
@@ -225,7 +216,7 @@ void NearestJoin::verify_candidates() {
   std::swap(candidates_.front(), candidates_[nearest]);
   verify(candidates_.front());
   for (const Candidate &candidate : candidates_)
-    if (is_wanted(candidate.score, candidate.row)) index_->prefetch_set(candidate.row);
+    if (best_.is_wanted(candidate.score, candidate.row)) index_->prefetch_set(candidate.row);
   for (const Candidate &candidate : candidates_) verify(candidate);
   candidates_.clear();
 }
@@ -233,7 +224,7 @@ void NearestJoin::verify_candidates() {
 // Computes the overlap of a candidate, and keeps it if it is asked for.
 void NearestJoin::verify(const Candidate &candidate) {
   const uint32_t row = candidate.row;
-  if (!is_wanted(candidate.score, row) || marks_[row] == mark_) return;
+  if (!best_.is_wanted(candidate.score, row) || marks_[row] == mark_) return;
   marks_[row] = mark_;
   const uint32_t size = index_->size_of(row), least = required(size);
   const auto count = static_cast<uint32_t>(ranks_.size());
@@ -243,22 +234,9 @@ void NearestJoin::verify(const Candidate &candidate) {
   if (size <= most_filtered && filter_.count_of(set, size) < least) return;
   const uint32_t overlap = bounded_overlap(ranks_.data(), count, set, size, 0, least);
   if (overlap < least) return;
-  const Found found = {order_.score(overlap, size_, size), row, overlap};
-  if (is_wanted(found.score, row) && (!given_ || given_->comes_before(found))) keep(found);
-}
-
-void NearestJoin::keep(const Found &found) {
-  const auto before = [](const Found &a, const Found &b) { return a.comes_before(b); };
-  if (best_.size() == pairs_) {
-    std::pop_heap(best_.begin(), best_.end(), before);
-    best_.pop_back();
-  }
-  best_.push_back(found);
-  std::push_heap(best_.begin(), best_.end(), before);
-  if (best_.size() < pairs_) return;
-  if (best_.front().score != least_) ++version_;
-  least_ = best_.front().score;
-  before_row_ = best_.front().row;
+  const ScoredPair found = {order_.score(overlap, size_, size), row, overlap};
+  const double least_score = best_.least();
+  if (best_.is_wanted(found.score, row) && best_.keep(found) && best_.least() != least_score) ++version_;
 }
 
 // ---- Rows without pairs ----

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/nearest/best_pairs.hpp"
 #include "core/nearest/nearest_index.hpp"
 #include "core/nearest/row_search.hpp"
 #include "core/sort/short_sort.hpp"
@@ -82,16 +83,6 @@ class NearestJoin final : public RowSearch {
   // Indexing this many tokens takes some 40 ms.
   static constexpr uint64_t long_to_index = uint64_t{1} << 17;
 
-  struct Found {
-    double score;
-    uint32_t row;
-    uint32_t overlap;
-
-    bool comes_before(const Found &other) const {
-      return score != other.score ? score > other.score : row < other.row;
-    }
-  };
-
   struct Candidate {
     double score;  // at most
     size_t entry;  // of the row in the index
@@ -101,11 +92,6 @@ class NearestJoin final : public RowSearch {
   template <typename T>
   void look_up(std::vector<T> &tokens);
   void begin_marks();
-  // Returns whether a pair with this score may be asked for, of whatever row, or of this one.
-  bool is_wanted(double score) const { return score >= least_; }
-  bool is_wanted(double score, uint32_t row) const {
-    return score > least_ || (score == least_ && row < before_row_);
-  }
   void take_steps(size_t count);
   void begin_search();
   void search();
@@ -115,7 +101,6 @@ class NearestJoin final : public RowSearch {
   uint32_t least_overlap(uint32_t size, uint32_t least) const;
   void verify_candidates();
   void verify(const Candidate &candidate);
-  void keep(const Found &found);
 
   const NearestOrder order_;
   MemoryCounter memory_;
@@ -131,18 +116,10 @@ class NearestJoin final : public RowSearch {
   RankFilter filter_;                 // of these
   uint32_t size_ = 0;                 // all its distinct tokens
   std::vector<uint64_t> signatures_;  // of the tokens after each of ranks_
-  bool done_ = true;
-  bool all_marked_ = false;     // of the right rows, those that share tokens have the last mark
-  uint32_t pairs_ = 1;          // asked for next
-  double floor_ = 0;            // the least score that is asked for
-  std::optional<Found> given_;  // the last pair that step() returned
+  bool all_marked_ = false;           // of the right rows, those that share tokens have the last mark
+  BestPairs best_;
 
-  // The search: the best pairs so far, a heap with the last one in front. Once they are as many as are asked
-  // for, further ones need a larger score than the last one's, or the same and a smaller row.
-  std::vector<Found> best_;
-  double least_ = 0;
-  uint32_t before_row_ = 0;
-  // Rows that may be among them, whose memory has been asked for.
+  // Rows of pairs that may be asked for, whose memory is on its way.
   std::vector<Candidate> candidates_;
 
   // The smallest overlap with a set of some size that may be asked for, as of a version of what is asked for.

@@ -1,7 +1,6 @@
 // A search for right rows, for one left row after the other: right rows are indexed, left rows looked up.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,12 +26,5 @@ class RowSearch : public JoinEngine {
   // Returns whether a right row shares a token with the last left row. The row's first call may take a while.
   virtual bool shares_tokens(uint32_t row) = 0;
 };
-
-// Returns how many pairs are looked for next. A caller that asks for more than at first probably asks for
-// many.
-inline uint32_t more_pairs(uint32_t pairs) {
-  constexpr uint32_t growth = 4;
-  return std::min(pairs, UINT32_MAX / growth) * growth;
-}
 
 }  // namespace simjoin

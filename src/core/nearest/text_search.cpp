@@ -110,56 +110,46 @@ void TextSearch::look_up(std::span<const int32_t> characters) {
     signature_ = index_.signature_of(codes, &unknown_);
     if (order_.measure == TextMeasure::edits && length_ <= EditPattern::most_characters) pattern_.set(codes);
   });
-  given_.reset();
-  done_ = false;
-  limit(1, order_.least_score());
+  best_.begin_row(order_.least_score());
 }
 
 void TextSearch::limit(uint32_t pairs, double least_score) {
-  pairs_ = std::max(pairs, 1U);
-  floor_ = least_score;
+  best_.limit(pairs, least_score);
 }
 
 // ---- The nearest of its pairs that have not been given ----
 
 StepResult TextSearch::step(std::chrono::microseconds, Batch &out) {
   out.clear();
-  if (done_) return StepResult::done;
+  if (best_.done()) return StepResult::done;
   search();
-  done_ = best_.size() < pairs_;
-  for (const Found &found : best_) out.push(0, found.row, found.distance);
-  if (best_.empty()) return StepResult::done;
-  given_ = best_.back();
-  pairs_ = more_pairs(pairs_);
-  stats_.output += best_.size();
-  return StepResult::batch;
+  const std::span<const ScoredPair> pairs = best_.give();
+  for (const ScoredPair &pair : pairs) out.push(0, pair.row, pair.overlap);
+  stats_.output += pairs.size();
+  return pairs.empty() ? StepResult::done : StepResult::batch;
 }
 
 void TextSearch::search() {
-  best_.clear();
-  least_ = floor_;
-  before_row_ = UINT32_MAX;
+  best_.begin_search();
   least_distance_ = 0;
   const bool many = !classes_.empty() && classes_.back().end - classes_.front().begin >= least_looked_up;
   const int64_t looked_up = segments_ && many ? distance_by_segments(order_.measure) : -1;
   for (int64_t within = 0; within <= looked_up; ++within)
-    if (is_wanted(order_.most_score(0, within, length_, length_ + within))) search_by_segments(within);
+    if (best_.is_wanted(order_.most_score(0, within, length_, length_ + within))) search_by_segments(within);
   most_distance_ = INT64_MAX;
   wanted_.reset();
   levels_.clear();
   for (uint32_t number = 0; number < classes_.size(); ++number) {
     const Level level = level_of(number, 0, false);
-    if (is_wanted(level.most_score)) levels_.push_back(level);
+    if (best_.is_wanted(level.most_score)) levels_.push_back(level);
   }
   std::make_heap(levels_.begin(), levels_.end());
-  while (!levels_.empty() && is_wanted(levels_.front().most_score)) {
+  while (!levels_.empty() && best_.is_wanted(levels_.front().most_score)) {
     std::pop_heap(levels_.begin(), levels_.end());
     const Level level = levels_.back();
     levels_.pop_back();
     search_level(level);
   }
-  std::sort(best_.begin(), best_.end(),
-            interruptible([](const Found &a, const Found &b) { return a.comes_before(b); }));
 }
 
 TextSearch::Level TextSearch::level_of(uint32_t number, uint32_t missing, bool counted) const {
@@ -182,12 +172,12 @@ void TextSearch::search_level(const Level &level) {
     at = static_cast<const uint8_t *>(
         std::memchr(at, static_cast<int>(level.missing), static_cast<size_t>(end - at)));
     if (at == nullptr) break;
-    if (!is_wanted(level.most_score)) return;
+    if (!best_.is_wanted(level.most_score)) return;
     verify(texts, texts.begin + static_cast<uint32_t>(at - begin), level.missing);
   }
   if (level.missing >= std::min(length_, most_counted)) return;
   const Level next = level_of(level.number, level.missing + 1, true);
-  if (!is_wanted(next.most_score)) return;
+  if (!best_.is_wanted(next.most_score)) return;
   levels_.push_back(next);
   std::push_heap(levels_.begin(), levels_.end());
 }
@@ -199,7 +189,7 @@ int64_t TextSearch::wanted_distance(uint32_t length, bool nearer) const {
   while (least < most) {
     const int64_t middle = most - (most - least) / 2;
     const double score = order_.score_of_edits(middle, length_, length);
-    if (nearer ? score > least_ : is_wanted(score))
+    if (nearer ? score > best_.least() : best_.is_wanted(score))
       least = middle;
     else
       most = middle - 1;
@@ -215,7 +205,7 @@ const TextSearch::Wanted &TextSearch::wanted_of(uint32_t length) {
 
 // Gives the score of a text by edits, which lacks `missing` characters or more. Returns false if it is not
 // asked for, or its pairs have been found.
-bool TextSearch::find_edits(const TextClass &texts, uint32_t text, uint32_t missing, Found *found) {
+bool TextSearch::find_edits(const TextClass &texts, uint32_t text, uint32_t missing, ScoredPair *found) {
   const auto [length, within, nearer] = wanted_of(texts.length);
   const int64_t longer = std::max(int64_t{length} - int64_t{length_}, int64_t{0});
   const int64_t edits_of_pairs = pairs_of_edit(order_.measure);
@@ -224,7 +214,7 @@ bool TextSearch::find_edits(const TextClass &texts, uint32_t text, uint32_t miss
       std::max({least_distance_, int64_t{missing} + longer, (pairs + edits_of_pairs - 1) / edits_of_pairs});
   if (least > within) return false;
   // At the last pair's distance, the first row decides.
-  const int64_t most = index_.first_row_of(text) < before_row_ ? within : nearer;
+  const int64_t most = index_.first_row_of(text) < best_.before_row() ? within : nearer;
   if (least > most) return false;
   ++stats_.verified;
   const int64_t distance = with_pair(texts, text, [&](auto probe, auto codes) -> int64_t {
@@ -238,17 +228,17 @@ bool TextSearch::find_edits(const TextClass &texts, uint32_t text, uint32_t miss
   });
   if (distance > most || distance < least_distance_) return false;
   found->score = order_.score_of_edits(distance, length_, length);
-  found->distance = static_cast<uint32_t>(distance);
+  found->overlap = static_cast<uint32_t>(distance);
   return true;
 }
 
 // The same for a similarity by Jaro. The text lacks `missing` characters or more.
-bool TextSearch::find_jaro(const TextClass &texts, uint32_t text, uint32_t missing, Found *found) {
+bool TextSearch::find_jaro(const TextClass &texts, uint32_t text, uint32_t missing, ScoredPair *found) {
   return with_pair(texts, text, [&](auto probe, auto codes) {
     int prefix = 0;
     for (size_t i = 0; i < std::min({probe.size(), codes.size(), most_prefix}) && probe[i] == codes[i]; ++i)
       ++prefix;
-    if (!is_wanted(order_.most_score(missing, 0, length_, texts.length, prefix))) return false;
+    if (!best_.is_wanted(order_.most_score(missing, 0, length_, texts.length, prefix))) return false;
     ++stats_.verified;
     const auto first = order_.probe_first ? probe : codes, second = order_.probe_first ? codes : probe;
     found->score = order_.measure == TextMeasure::jaro ? jaro_similarity(first, second)
@@ -261,31 +251,17 @@ bool TextSearch::find_jaro(const TextClass &texts, uint32_t text, uint32_t missi
 void TextSearch::verify(const TextClass &texts, uint32_t text, uint32_t missing) {
   check_interruption();  // a distance counts its own steps, and many take fewer than it has between checks
   if (length_ == 0 && texts.length == 0 && !order_.empty_pairs) return;
-  Found found = {};
+  ScoredPair found = {};
   if (!(order_.by_edits() ? find_edits(texts, text, missing, &found)
                           : find_jaro(texts, text, missing, &found)))
     return;
   size_t step = 0;
   for (const uint32_t row : index_.rows_of(text)) {
     check_interruption_at(step++);
-    if (!is_wanted(found.score, row)) break;
+    if (!best_.is_wanted(found.score, row)) break;
     found.row = row;
-    if (!given_ || given_->comes_before(found)) keep(found);
+    if (best_.keep(found)) wanted_.reset();
   }
-}
-
-void TextSearch::keep(const Found &found) {
-  const auto before = [](const Found &a, const Found &b) { return a.comes_before(b); };
-  if (best_.size() == pairs_) {
-    std::pop_heap(best_.begin(), best_.end(), before);
-    best_.pop_back();
-  }
-  best_.push_back(found);
-  std::push_heap(best_.begin(), best_.end(), before);
-  if (best_.size() < pairs_) return;
-  least_ = best_.front().score;
-  before_row_ = best_.front().row;
-  wanted_.reset();
 }
 
 // ---- Segments ----

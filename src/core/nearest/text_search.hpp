@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
+#include "core/nearest/best_pairs.hpp"
 #include "core/nearest/key_search.hpp"
 #include "core/nearest/row_search.hpp"
 #include "core/nearest/text_index.hpp"
@@ -46,16 +47,6 @@ class TextSearch final : public RowSearch {
   // Fewer texts of a key are looked at faster than looked up.
   static constexpr uint32_t least_looked_up = 2048;
 
-  struct Found {
-    double score;
-    uint32_t row;
-    uint32_t distance;
-
-    bool comes_before(const Found &other) const {
-      return score != other.score ? score > other.score : row < other.row;
-    }
-  };
-
   // Texts of a class that lack the same number of characters, or all if that has not been counted.
   struct Level {
     double most_score;
@@ -86,10 +77,6 @@ class TextSearch final : public RowSearch {
     return visit(std::span<const uint32_t>(words_), index_.codes_of<uint32_t>(texts, text));
   }
 
-  bool is_wanted(double score) const { return score >= least_; }
-  bool is_wanted(double score, uint32_t row) const {
-    return score > least_ || (score == least_ && row < before_row_);
-  }
   void search();
   void search_by_segments(int64_t within);
   void add_segments_of(uint32_t length, int64_t within);
@@ -99,9 +86,8 @@ class TextSearch final : public RowSearch {
   void verify(const TextClass &texts, uint32_t text, uint32_t missing);
   int64_t wanted_distance(uint32_t length, bool nearer) const;
   const Wanted &wanted_of(uint32_t length);
-  bool find_edits(const TextClass &texts, uint32_t text, uint32_t missing, Found *found);
-  bool find_jaro(const TextClass &texts, uint32_t text, uint32_t missing, Found *found);
-  void keep(const Found &found);
+  bool find_edits(const TextClass &texts, uint32_t text, uint32_t missing, ScoredPair *found);
+  bool find_jaro(const TextClass &texts, uint32_t text, uint32_t missing, ScoredPair *found);
 
   const TextOrder order_;
   MemoryCounter memory_;
@@ -121,16 +107,8 @@ class TextSearch final : public RowSearch {
   TextSignature signature_ = {}, pair_signature_ = {};
   uint32_t unknown_ = 0;  // characters that no row has
   EditPattern pattern_;
-  bool done_ = true;
-  uint32_t pairs_ = 1;          // asked for next
-  double floor_ = 0;            // the least score that is asked for
-  std::optional<Found> given_;  // the last pair that step() returned
+  BestPairs best_;
 
-  // The search: the best pairs so far, a heap with the last one in front. Once they are as many as are asked
-  // for, further ones need a larger score than the last one's, or the same and a smaller row.
-  std::vector<Found> best_;
-  double least_ = 0;
-  uint32_t before_row_ = 0;
   // The distances that the search looks for now: texts within smaller ones have been found.
   int64_t least_distance_ = 0, most_distance_ = 0;
   std::optional<Wanted> wanted_;      // of the last length, while the last pair stays

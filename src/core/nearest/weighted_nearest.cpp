@@ -224,30 +224,24 @@ void WeightedNearest::look_up(const std::vector<T> &tokens) {
   shares_.resize(ranks_.size());
   for_each_share(left_, [&](uint32_t i, double share) { shares_[i] = share; });
   slack_ = slack_of_sums(largest_);
-  given_.reset();
-  done_ = false;
-  limit(1, 0);
+  best_.begin_row(0);
 }
 
 void WeightedNearest::limit(uint32_t pairs, double least_score) {
-  pairs_ = std::max(pairs, 1U);
-  floor_ = least_score;
+  best_.limit(pairs, least_score);
 }
 
 StepResult WeightedNearest::step(std::chrono::microseconds, Batch &out) {
   out.clear();
-  if (done_) return StepResult::done;
+  if (best_.done()) return StepResult::done;
   search();
-  done_ = best_.size() < pairs_;
-  for (const Found &found : best_) {
-    out.push(0, found.row, 0);
-    out.similarity.push_back(found.score);
+  const std::span<const ScoredPair> pairs = best_.give();
+  for (const ScoredPair &pair : pairs) {
+    out.push(0, pair.row, 0);
+    out.similarity.push_back(pair.score);
   }
-  if (best_.empty()) return StepResult::done;
-  given_ = best_.back();
-  pairs_ = more_pairs(pairs_);
-  stats_.output += best_.size();
-  return StepResult::batch;
+  stats_.output += pairs.size();
+  return pairs.empty() ? StepResult::done : StepResult::batch;
 }
 
 // Let two sets have the masses P and R, and the shares p and r at their first common token. For weighted
@@ -261,20 +255,16 @@ double WeightedNearest::most_similar(double left_share, double right_share) cons
 
 void WeightedNearest::search() {
   begin_marks();
-  best_.clear();
-  least_ = floor_;
-  before_row_ = UINT32_MAX;
+  best_.begin_search();
   size_t step = 0;
-  for (size_t i = 0; i < ranks_.size() && is_wanted(most_similar(shares_[i], 1)); ++i)
+  for (size_t i = 0; i < ranks_.size() && best_.is_wanted(most_similar(shares_[i], 1)); ++i)
     for (const Posting &posting : list(ranks_[i])) {
       check_interruption_at(step++);
-      if (!is_wanted(most_similar(shares_[i], static_cast<double>(posting.share)))) break;
+      if (!best_.is_wanted(most_similar(shares_[i], static_cast<double>(posting.share)))) break;
       if (marks_[posting.row] == mark_) continue;
       marks_[posting.row] = mark_;
       verify(posting.row);
     }
-  std::sort(best_.begin(), best_.end(),
-            interruptible([](const Found &a, const Found &b) { return a.comes_before(b); }));
 }
 
 // Computes the similarity of the row, and keeps it if it is asked for.
@@ -286,22 +276,9 @@ void WeightedNearest::verify(uint32_t row) {
     right.exact = &total;
   }
   ++stats_.verified;
-  const WeightedBounds bounds(measure_, least_, false, largest_);
-  const Found found = {weighted_similarity(left_, right, format_, bounds, StopFlag()), row};
-  if (is_wanted(found.score, row) && (!given_ || given_->comes_before(found))) keep(found);
-}
-
-void WeightedNearest::keep(const Found &found) {
-  const auto before = [](const Found &a, const Found &b) { return a.comes_before(b); };
-  if (best_.size() == pairs_) {
-    std::pop_heap(best_.begin(), best_.end(), before);
-    best_.pop_back();
-  }
-  best_.push_back(found);
-  std::push_heap(best_.begin(), best_.end(), before);
-  if (best_.size() < pairs_) return;
-  least_ = best_.front().score;
-  before_row_ = best_.front().row;
+  const WeightedBounds bounds(measure_, best_.least(), false, largest_);
+  const ScoredPair found = {weighted_similarity(left_, right, format_, bounds, StopFlag()), row};
+  if (best_.is_wanted(found.score, row)) best_.keep(found);
 }
 
 bool WeightedNearest::shares_tokens(uint32_t row) {

@@ -15,6 +15,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/measure.hpp"
+#include "core/nearest/best_pairs.hpp"
 #include "core/nearest/row_search.hpp"
 #include "core/sets/vocabulary.hpp"
 #include "core/sort/short_sort.hpp"
@@ -65,15 +66,6 @@ class WeightedNearest final : public RowSearch {
     }
   };
 
-  struct Found {
-    double score;
-    uint32_t row;
-
-    bool comes_before(const Found &other) const {
-      return score != other.score ? score > other.score : row < other.row;
-    }
-  };
-
   // What the weights of a set add up to.
   struct Mass {
     double total = 0;
@@ -102,14 +94,8 @@ class WeightedNearest final : public RowSearch {
   void begin_marks();
   // Returns no less than the similarity of sets with these shares.
   double most_similar(double left_share, double right_share) const;
-  // Returns whether a pair with this score may be asked for, of whatever row, or of this one.
-  bool is_wanted(double score) const { return score >= least_; }
-  bool is_wanted(double score, uint32_t row) const {
-    return score > least_ || (score == least_ && row < before_row_);
-  }
   void search();
   void verify(uint32_t row);
-  void keep(const Found &found);
 
   const Measure measure_;
   MemoryCounter memory_;
@@ -139,17 +125,9 @@ class WeightedNearest final : public RowSearch {
   ExactSum exact_;
   WeightedSet left_ = {};
   WeightFormat format_ = {.wide = true, .exact = false};
-  double slack_ = 1;  // what a bound is multiplied by, since sums are rounded
-  bool done_ = true;
-  bool all_marked_ = false;     // of the right rows, those that share tokens have the last mark
-  uint32_t pairs_ = 1;          // asked for next
-  double floor_ = 0;            // the least score that is asked for
-  std::optional<Found> given_;  // the last pair that step() returned
-
-  // The search: the best pairs so far, a heap with the last one in front.
-  std::vector<Found> best_;
-  double least_ = 0;
-  uint32_t before_row_ = 0;
+  double slack_ = 1;         // what a bound is multiplied by, since sums are rounded
+  bool all_marked_ = false;  // of the right rows, those that share tokens have the last mark
+  BestPairs best_;
 
   Buffer<uint32_t> marks_{memory_};  // by right row: the last search that has met it
   uint32_t mark_ = 0;
