@@ -135,17 +135,19 @@ SELECT q AS query, c.*, why_not(q) FROM unnest(ARRAY[
 CREATE TABLE allowed AS SELECT id FROM r WHERE id % 3 = 0;
 ALTER TABLE parent ENABLE ROW LEVEL SECURITY;
 CREATE POLICY only_allowed ON parent USING (EXISTS (SELECT FROM allowed a WHERE a.id = parent.id));
-CREATE ROLE nearest_reader;
-GRANT USAGE ON SCHEMA nearest_test TO nearest_reader;
-GRANT SELECT ON l, r, parent, allowed TO nearest_reader;
-SET ROLE nearest_reader;
+CREATE ROLE regress_simjoin_nearest;
+GRANT USAGE ON SCHEMA nearest_test TO regress_simjoin_nearest;
+GRANT SELECT ON l, r, parent, allowed TO regress_simjoin_nearest;
+SET ROLE regress_simjoin_nearest;
+SET enable_sort = off;
 SELECT count(*), count(*) FILTER (WHERE r % 3 <> 0) AS hidden FROM l CROSS JOIN LATERAL (SELECT x.id AS r FROM (SELECT id, s FROM parent UNION ALL SELECT id, s FROM parent) x
   ORDER BY jaccard_similarity(l.s, x.s) DESC NULLS LAST, x.id LIMIT 3) x;
+RESET enable_sort;
 RESET ROLE;
 DROP POLICY only_allowed ON parent;
 ALTER TABLE parent DISABLE ROW LEVEL SECURITY;
-DROP OWNED BY nearest_reader;
-DROP ROLE nearest_reader;
+DROP OWNED BY regress_simjoin_nearest;
+DROP ROLE regress_simjoin_nearest;
 SET plan_cache_mode = force_generic_plan;
 PREPARE pruned AS SELECT count(*), sum(x.id * l.id) FROM l CROSS JOIN LATERAL (
   SELECT r.id FROM parted r WHERE r.cat = $1 AND r.id <> l.id ORDER BY jaccard_similarity(l.s, r.s) DESC NULLS LAST, r.id LIMIT 2) x;
