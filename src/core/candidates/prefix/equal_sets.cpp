@@ -88,6 +88,7 @@ void EqualSets::fill(const std::vector<Range> &ranges, WorkerPool &pool, MemoryC
   directory_.resize((size_t{1} << directory_bits_) + 1);
   directory_.back() = places.items();
   std::vector<Buffer<Entry>> copies;
+  copies.reserve(static_cast<size_t>(pool.workers()));
   for (int worker = 0; worker < pool.workers(); ++worker) copies.emplace_back(memory);
   pool.parallel(parts, [&](int worker, size_t part) {
     index_part(part, places.begin(part), places.begin(part + 1), copies[static_cast<size_t>(worker)]);
