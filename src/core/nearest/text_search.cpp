@@ -206,15 +206,16 @@ const TextSearch::Wanted &TextSearch::wanted_of(uint32_t length) {
 // Gives the score of a text by edits, which lacks `missing` characters or more. Returns false if it is not
 // asked for, or its pairs have been found.
 bool TextSearch::find_edits(const TextClass &texts, uint32_t text, uint32_t missing, ScoredPair *found) {
-  const auto [length, within, nearer] = wanted_of(texts.length);
+  const uint32_t length = texts.length;
+  const Wanted &wanted = wanted_of(length);
   const int64_t longer = std::max(int64_t{length} - int64_t{length_}, int64_t{0});
   const int64_t edits_of_pairs = pairs_of_edit(order_.measure);
   const int64_t pairs = index_.missing_pairs_of(text, pair_signature_);
   const int64_t least =
       std::max({least_distance_, int64_t{missing} + longer, (pairs + edits_of_pairs - 1) / edits_of_pairs});
-  if (least > within) return false;
+  if (least > wanted.within) return false;
   // At the last pair's distance, the first row decides.
-  const int64_t most = index_.first_row_of(text) < best_.before_row() ? within : nearer;
+  const int64_t most = index_.first_row_of(text) < best_.before_row() ? wanted.within : wanted.nearer;
   if (least > most) return false;
   ++stats_.verified;
   const int64_t distance = with_pair(texts, text, [&](auto probe, auto codes) -> int64_t {
