@@ -235,8 +235,10 @@ PairsObstacle obstacle_in_order(PlannerInfo *root, RelOptInfo *joinrel, RelOptIn
   if (describe_order_of_pairs(root, &described) &&
       clause_of_step({root, joinrel, outer, inner, nullptr}, described, last_expected_step) != nullptr)
     return {};
-  return {"the first sort key is no measure without weights of one set of each side",
-          "Sort by a call such as jaccard_similarity(l, r) DESC. Round or cast it in the SELECT list alone."};
+  return {"the first sort key is not the similarity of two sets without weights",
+          "Sort by a call such as jaccard_similarity(l, r) DESC, and round it in the SELECT list alone. For "
+          "other "
+          "distances of texts add a condition such as edit_distance(l, r) <= 2."};
 }
 
 void offer_nearest_pairs(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

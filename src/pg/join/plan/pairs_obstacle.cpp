@@ -60,7 +60,8 @@ PairsObstacle obstacle_in_query(PlannerInfo *root, RelOptInfo *joinrel, JoinType
       query->hasAggs || query->hasWindowFuncs || query->hasTargetSRFs)
     return {
         "the query groups, numbers or multiplies pairs before it sorts them",
-        "Find the pairs in a subquery with ORDER BY similarity and LIMIT, and do the rest with its rows."};
+        "For the best row of each row write CROSS JOIN LATERAL (SELECT … ORDER BY similarity DESC NULLS LAST "
+        "LIMIT 1). For the best pairs of all, find them in a subquery with ORDER BY similarity and LIMIT."};
   if (query->rowMarks != NIL || query->commandType != CMD_SELECT)
     return {"the query locks or changes rows",
             "Find the pairs first, in WITH pairs AS MATERIALIZED (SELECT …)."};
