@@ -281,16 +281,19 @@ like($node->safe_psql('postgres', 'SET enable_nestloop = off; EXPLAIN SELECT FRO
 # ---- Subqueries for each row ----
 
 my $edits = 'SELECT b.id, levenshtein(a.t, b.t) AS edits FROM texts b WHERE';
-same_subquery($node, $fixed, $_, 'SimilarRows', "$edits $_ ORDER BY edits, b.id LIMIT 2")
-  for ('levenshtein(a.t, b.t) <= 2', 'levenshtein(a.t, b.t) <= 3 AND a.grp = b.grp', 'levenshtein_less_equal(a.t, b.t, 2) <= 2 AND a.id <> b.id',
-	'levenshtein(a.t, b.t) <= -1');
-same_subquery($node, $fixed, 'a share', 'SimilarRows',
-	"$edits 1 - levenshtein(a.t, b.t)::float8 / nullif(greatest(length(a.t), length(b.t)), 0) >= 0.7 ORDER BY edits, b.id LIMIT 2");
-# Texts that are too long raise the error where they are compared.
-$node->safe_psql('postgres', q{INSERT INTO texts VALUES (1000, 1000, repeat('x', 300))});
-like(same_subquery($node, $fixed, 'a long text', 'SimilarRows', "$edits levenshtein(a.t, b.t) <= 2 ORDER BY edits, b.id LIMIT 2"), qr/^ERROR.*255/, 'its error');
-unlike(same_subquery($node, $fixed, 'no long text', 'SimilarRows', "$edits a.grp < 1000 AND b.grp < 1000 AND levenshtein(a.t, b.t) <= 2 ORDER BY edits, b.id LIMIT 2"), qr/ERROR/, 'no error');
-$node->safe_psql('postgres', 'DELETE FROM texts WHERE id = 1000');
+my %orders = (SimilarRows => 'b.id % 5, b.id LIMIT 2', NearestRows => 'edits, b.id LIMIT 2');
+foreach my $scan (sort keys %orders)
+{
+	my $subquery = sub { "$edits $_[0] ORDER BY $orders{$scan}" };
+	same_subquery($node, $fixed, "$scan: $_", $scan, $subquery->($_))
+	  for ('levenshtein(a.t, b.t) <= 2', 'levenshtein(a.t, b.t) <= 3 AND a.grp = b.grp', 'levenshtein_less_equal(a.t, b.t, 2) <= 2 AND a.id <> b.id',
+		'levenshtein(a.t, b.t) <= -1', '1 - levenshtein(a.t, b.t)::float8 / nullif(greatest(length(a.t), length(b.t)), 0) >= 0.7');
+	# Texts that are too long raise the error where they are compared.
+	$node->safe_psql('postgres', q{INSERT INTO texts VALUES (1000, 1000, repeat('x', 300))});
+	like(same_subquery($node, $fixed, "$scan: a long text", $scan, $subquery->('levenshtein(a.t, b.t) <= 2')), qr/^ERROR.*255/, 'its error');
+	unlike(same_subquery($node, $fixed, "$scan: no long text", $scan, $subquery->('a.grp < 1000 AND b.grp < 1000 AND levenshtein(a.t, b.t) <= 2')), qr/ERROR/, 'no error');
+	$node->safe_psql('postgres', 'DELETE FROM texts WHERE id = 1000');
+}
 
 # ---- Workers ----
 
