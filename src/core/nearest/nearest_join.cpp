@@ -94,21 +94,7 @@ void NearestJoin::look_up(std::vector<T> &tokens) {
   best_.begin_row(order_.score(0, 1, 1));
 }
 
-void NearestJoin::limit(uint32_t pairs, double least_score) {
-  best_.limit(pairs, least_score);
-}
-
 // ---- The nearest of its pairs that have not been given ----
-
-StepResult NearestJoin::step(std::chrono::microseconds, Batch &out) {
-  out.clear();
-  if (best_.done()) return StepResult::done;
-  search();
-  const std::span<const ScoredPair> pairs = best_.give();
-  for (const ScoredPair &pair : pairs) out.push(0, pair.row, pair.overlap);
-  stats_.output += pairs.size();
-  return pairs.empty() ? StepResult::done : StepResult::batch;
-}
 
 // Counts steps of some nanoseconds, over all lists, and checks for interruption now and then.
 void NearestJoin::take_steps(size_t count) {
@@ -118,16 +104,11 @@ void NearestJoin::take_steps(size_t count) {
   check_interruption();
 }
 
-void NearestJoin::begin_search() {
-  begin_marks();
-  best_.begin_search();
-  first_version_ = ++version_;
-}
-
 // A row that is met first in the list of the left row's i-th token shares none of the tokens before. So lists
 // of frequent tokens, which come last, are mostly not looked at.
 void NearestJoin::search() {
-  begin_search();
+  begin_marks();
+  first_version_ = ++version_;
   const auto count = static_cast<uint32_t>(ranks_.size());
   for (uint32_t i = 0; i < count; ++i) {
     take_steps(1);
@@ -255,14 +236,6 @@ bool NearestJoin::shares_tokens(uint32_t row) {
     all_marked_ = true;
   }
   return marks_[row] == mark_;
-}
-
-JoinStats NearestJoin::stats() const {
-  JoinStats stats = stats_;
-  stats.algorithm = "nearest";
-  stats.threads = 1;
-  stats.memory_peak = memory_.peak();
-  return stats;
 }
 
 }  // namespace simjoin

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -11,9 +10,8 @@
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/nearest/best_pairs.hpp"
 #include "core/nearest/nearest_index.hpp"
-#include "core/nearest/row_search.hpp"
+#include "core/nearest/nearest_search.hpp"
 #include "core/sort/short_sort.hpp"
 
 namespace simjoin {
@@ -57,10 +55,9 @@ class RankFilter {
   uint64_t bits_[bits / 64] = {};
 };
 
-// A left row's pairs come nearest first. Pairs that are as near come by right row.
-class NearestJoin final : public RowSearch {
+class NearestJoin final : public NearestSearch {
  public:
-  explicit NearestJoin(const NearestOrder &order) : order_(order) {}
+  explicit NearestJoin(const NearestOrder &order) : NearestSearch("nearest"), order_(order) {}
 
   void add(Side side, const SetSlice &rows) override;
   size_t bytes_to_index() const override {
@@ -69,15 +66,11 @@ class NearestJoin final : public RowSearch {
   bool takes_long_to_index() const override { return recorded_.size() >= long_to_index; }
   void index(const StopFlag &stop) override;
 
-  void limit(uint32_t pairs, double least_score) override;
-  // Returns pairs of the last left row, the next ones, or `done`.
-  StepResult step(std::chrono::microseconds budget, Batch &out) override;
   bool shares_tokens(uint32_t row) override;
 
   uint32_t set_size(Side side, uint32_t row) const override {
     return side == Side::left ? size_ : index_->size_of(row);
   }
-  JoinStats stats() const override;
 
  private:
   // Indexing this many tokens takes some 40 ms.
@@ -93,8 +86,7 @@ class NearestJoin final : public RowSearch {
   void look_up(std::vector<T> &tokens);
   void begin_marks();
   void take_steps(size_t count);
-  void begin_search();
-  void search();
+  void search() override;
   void scan(uint32_t number);
   void consider(size_t entry, uint32_t number, uint32_t hidden);
   uint32_t required(uint32_t size);
@@ -103,10 +95,8 @@ class NearestJoin final : public RowSearch {
   void verify(const Candidate &candidate);
 
   const NearestOrder order_;
-  MemoryCounter memory_;
   RecordedSets recorded_{memory_};
   std::optional<NearestIndex> index_;
-  JoinStats stats_;
   std::vector<int64_t> integers_;
   std::vector<std::string_view> texts_;
 
@@ -117,7 +107,6 @@ class NearestJoin final : public RowSearch {
   uint32_t size_ = 0;                 // all its distinct tokens
   std::vector<uint64_t> signatures_;  // of the tokens after each of ranks_
   bool all_marked_ = false;           // of the right rows, those that share tokens have the last mark
-  BestPairs best_;
 
   // Rows of pairs that may be asked for, whose memory is on its way.
   std::vector<Candidate> candidates_;

@@ -113,24 +113,9 @@ void TextSearch::look_up(std::span<const int32_t> characters) {
   best_.begin_row(order_.least_score());
 }
 
-void TextSearch::limit(uint32_t pairs, double least_score) {
-  best_.limit(pairs, least_score);
-}
-
 // ---- The nearest of its pairs that have not been given ----
 
-StepResult TextSearch::step(std::chrono::microseconds, Batch &out) {
-  out.clear();
-  if (best_.done()) return StepResult::done;
-  search();
-  const std::span<const ScoredPair> pairs = best_.give();
-  for (const ScoredPair &pair : pairs) out.push(0, pair.row, pair.overlap);
-  stats_.output += pairs.size();
-  return pairs.empty() ? StepResult::done : StepResult::batch;
-}
-
 void TextSearch::search() {
-  best_.begin_search();
   least_distance_ = 0;
   const bool many = !classes_.empty() && classes_.back().end - classes_.front().begin >= least_looked_up;
   const int64_t looked_up = segments_ && many ? distance_by_segments(order_.measure) : -1;
@@ -322,10 +307,8 @@ void TextSearch::search_by_segments(int64_t within) {
 }
 
 JoinStats TextSearch::stats() const {
-  JoinStats stats = stats_;
-  stats.algorithm = "texts";
-  stats.threads = 1;
-  stats.memory_peak = memory_.peak() + (segments_ ? segments_->stats().memory_peak : 0);
+  JoinStats stats = NearestSearch::stats();
+  if (segments_) stats.memory_peak += segments_->stats().memory_peak;
   return stats;
 }
 

@@ -4,16 +4,14 @@
 // no pair. A pair's overlap is its distance, 0 for a similarity by Jaro.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/base/memory.hpp"
-#include "core/nearest/best_pairs.hpp"
 #include "core/nearest/key_search.hpp"
-#include "core/nearest/row_search.hpp"
+#include "core/nearest/nearest_search.hpp"
 #include "core/nearest/text_index.hpp"
 #include "core/nearest/text_order.hpp"
 #include "core/text/edit_pattern.hpp"
@@ -22,17 +20,15 @@ namespace simjoin {
 
 // Texts within two edits share one of three segments, which is looked up. Others are looked at by ascending
 // bounds of their distance: how many of the probe's characters they lack, and their lengths.
-class TextSearch final : public RowSearch {
+class TextSearch final : public NearestSearch {
  public:
-  explicit TextSearch(const TextOrder &order) : order_(order) {}
+  explicit TextSearch(const TextOrder &order) : NearestSearch("texts"), order_(order) {}
 
   void add(Side side, const SetSlice &rows) override;
   size_t bytes_to_index() const override { return memory_.current() + index_.bytes_to_index(); }
   bool takes_long_to_index() const override { return index_.rows() >= long_to_index; }
   void index(const StopFlag &stop) override;
 
-  void limit(uint32_t pairs, double least_score) override;
-  StepResult step(std::chrono::microseconds budget, Batch &out) override;
   bool shares_tokens(uint32_t) override { return true; }
 
   // The number of characters.
@@ -77,7 +73,7 @@ class TextSearch final : public RowSearch {
     return visit(std::span<const uint32_t>(words_), index_.codes_of<uint32_t>(texts, text));
   }
 
-  void search();
+  void search() override;
   void search_by_segments(int64_t within);
   void add_segments_of(uint32_t length, int64_t within);
   void index_segments(const StopFlag &stop);
@@ -90,11 +86,9 @@ class TextSearch final : public RowSearch {
   bool find_jaro(const TextClass &texts, uint32_t text, uint32_t missing, ScoredPair *found);
 
   const TextOrder order_;
-  MemoryCounter memory_;
   TextIndex index_{memory_};
   std::optional<KeySearch> segments_;  // of texts
   bool indexed_ = false;
-  JoinStats stats_;
   std::vector<int32_t> keys_;
   Batch batch_;
 
@@ -107,7 +101,6 @@ class TextSearch final : public RowSearch {
   TextSignature signature_ = {}, pair_signature_ = {};
   uint32_t unknown_ = 0;  // characters that no row has
   EditPattern pattern_;
-  BestPairs best_;
 
   // The distances that the search looks for now: texts within smaller ones have been found.
   int64_t least_distance_ = 0, most_distance_ = 0;

@@ -227,23 +227,6 @@ void WeightedNearest::look_up(const std::vector<T> &tokens) {
   best_.begin_row(0);
 }
 
-void WeightedNearest::limit(uint32_t pairs, double least_score) {
-  best_.limit(pairs, least_score);
-}
-
-StepResult WeightedNearest::step(std::chrono::microseconds, Batch &out) {
-  out.clear();
-  if (best_.done()) return StepResult::done;
-  search();
-  const std::span<const ScoredPair> pairs = best_.give();
-  for (const ScoredPair &pair : pairs) {
-    out.push(0, pair.row, 0);
-    out.similarity.push_back(pair.score);
-  }
-  stats_.output += pairs.size();
-  return pairs.empty() ? StepResult::done : StepResult::batch;
-}
-
 // Let two sets have the masses P and R, and the shares p and r at their first common token. For weighted
 // Jaccard similarity, what they have in common is at most m = min(pP, rR), so the similarity is m / (P + R -
 // m), which is largest where pP = rR. For the cosine, see WeightedBounds.
@@ -255,7 +238,6 @@ double WeightedNearest::most_similar(double left_share, double right_share) cons
 
 void WeightedNearest::search() {
   begin_marks();
-  best_.begin_search();
   size_t step = 0;
   for (size_t i = 0; i < ranks_.size() && best_.is_wanted(most_similar(shares_[i], 1)); ++i)
     for (const Posting &posting : list(ranks_[i])) {
@@ -293,14 +275,6 @@ bool WeightedNearest::shares_tokens(uint32_t row) {
     all_marked_ = true;
   }
   return marks_[row] == mark_;
-}
-
-JoinStats WeightedNearest::stats() const {
-  JoinStats stats = stats_;
-  stats.algorithm = "nearest";
-  stats.threads = 1;
-  stats.memory_peak = memory_.peak();
-  return stats;
 }
 
 }  // namespace simjoin

@@ -6,7 +6,6 @@
 // the list of a token begins with the rows of the largest shares, and a search reads the beginnings of lists.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -15,8 +14,7 @@
 
 #include "core/base/memory.hpp"
 #include "core/measure.hpp"
-#include "core/nearest/best_pairs.hpp"
-#include "core/nearest/row_search.hpp"
+#include "core/nearest/nearest_search.hpp"
 #include "core/sets/vocabulary.hpp"
 #include "core/sort/short_sort.hpp"
 #include "core/stream/token_table.hpp"
@@ -24,27 +22,23 @@
 
 namespace simjoin {
 
-// A left row's pairs come nearest first, with their similarities. Pairs that are as near come by right row.
-// Tokens without weight are left out, so rows that share tokens are similar.
-class WeightedNearest final : public RowSearch {
+// Pairs come with their similarities. Tokens without weight are left out, so rows that share tokens are
+// similar.
+class WeightedNearest final : public NearestSearch {
  public:
   // The measure is jaccard or cosine.
-  explicit WeightedNearest(Measure measure) : measure_(measure) {}
+  explicit WeightedNearest(Measure measure) : NearestSearch("nearest"), measure_(measure) {}
 
   void add(Side side, const SetSlice &rows) override;
   size_t bytes_to_index() const override { return bytes_of(ends_.size(), ids_.size(), memory_.current()); }
   bool takes_long_to_index() const override { return ids_.size() >= long_to_index; }
   void index(const StopFlag &stop) override;
 
-  void limit(uint32_t pairs, double least_score) override;
-  // Returns pairs of the last left row, the next ones, or `done`.
-  StepResult step(std::chrono::microseconds budget, Batch &out) override;
   bool shares_tokens(uint32_t row) override;
 
   uint32_t set_size(Side side, uint32_t row) const override {
     return side == Side::left ? left_.count : sets_[row].count;
   }
-  JoinStats stats() const override;
 
   // Returns about the bytes that indexing sets takes in all, whose recording takes `recorded`.
   static size_t bytes_of(uint64_t rows, uint64_t tokens, size_t recorded) {
@@ -94,12 +88,14 @@ class WeightedNearest final : public RowSearch {
   void begin_marks();
   // Returns no less than the similarity of sets with these shares.
   double most_similar(double left_share, double right_share) const;
-  void search();
+  void search() override;
+  void push(const ScoredPair &pair, Batch &out) const override {
+    out.push(0, pair.row, 0);
+    out.similarity.push_back(pair.score);
+  }
   void verify(uint32_t row);
 
   const Measure measure_;
-  MemoryCounter memory_;
-  JoinStats stats_;
   // The right rows as they come.
   std::optional<Vocabulary> vocabulary_;
   Buffer<uint32_t> ids_{memory_};  // row by row
@@ -127,7 +123,6 @@ class WeightedNearest final : public RowSearch {
   WeightFormat format_ = {.wide = true, .exact = false};
   double slack_ = 1;         // what a bound is multiplied by, since sums are rounded
   bool all_marked_ = false;  // of the right rows, those that share tokens have the last mark
-  BestPairs best_;
 
   Buffer<uint32_t> marks_{memory_};  // by right row: the last search that has met it
   uint32_t mark_ = 0;
