@@ -25,7 +25,7 @@ constexpr Obstacle own_subquery = {
     "the rows come from a subquery that PostgreSQL runs on its own",
     "Write it as WITH rows AS MATERIALIZED (SELECT …), or make a table of its rows."};
 
-constexpr Obstacle guarded_member = {"conditions of row-level security or of a security barrier come first",
+constexpr Obstacle guarded_member = {barrier_comes_first,
                                      "Write the UNION ALL as WITH rows AS MATERIALIZED (SELECT …)."};
 
 bool is_appended(const RangeTblEntry *rte) {

@@ -12,6 +12,9 @@ extern "C" {
 
 namespace simjoin::pg {
 
+constexpr const char *barrier_comes_first =
+    "conditions of row-level security or of a security barrier come first";
+
 // Returns why the relation's rows cannot be read once for all outer rows; an obstacle without a reason where
 // they can.
 Obstacle obstacle_to_reading(PlannerInfo *root, RelOptInfo *rel);

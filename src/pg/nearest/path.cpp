@@ -63,7 +63,7 @@ const CustomPathMethods similar_rows_path_methods = {.CustomName = similar_rows_
 constexpr Obstacle volatile_condition = {
     "a condition may change from row to row",
     "Leave volatile functions, such as random(), out of the conditions of the subquery."};
-constexpr Obstacle barrier = {"conditions of row-level security or of a security barrier come first",
+constexpr Obstacle barrier = {barrier_comes_first,
                               "Without a condition on the outer row beside ORDER BY, the scan is possible."};
 constexpr Obstacle locked_rows = {"the subquery locks rows", "Lock them in the outer query."};
 constexpr Obstacle joined_rows = {"the set that is compared has columns of several tables",
@@ -270,7 +270,7 @@ void add_rows_path(PlannerInfo *root, RelOptInfo *rel, List *on_outer, const Sim
     add_path(rel, &custom->path);
     keep_paths(root, rel);
   } else if (nearest->ordered()) {
-    nearest_obstacle = large_index;
+    planning_obstacles.nearest_rows = large_index;
   }
 }
 
@@ -278,7 +278,7 @@ void add_rows_path(PlannerInfo *root, RelOptInfo *rel, List *on_outer, const Sim
 bool asks_for_nearest(PlannerInfo *root, RelOptInfo *rel, SimilarityOrder *order) {
   if (root->query_pathkeys == NIL || root->parse->limitCount == nullptr) return false;
   auto *key = linitial_node(PathKey, root->query_pathkeys);
-  if (sorts_joined_rows(key)) nearest_obstacle = joined_rows;
+  if (sorts_joined_rows(key)) planning_obstacles.nearest_rows = joined_rows;
   return describe_similarity_order(root, rel, key, order) || describe_text_order(root, rel, key, order);
 }
 
@@ -315,7 +315,7 @@ void offer_rows(PlannerInfo *root, RelOptInfo *rel) {
   List *on_outer = conditions_of_node(rel);
   const Obstacle obstacle = obstacle_to_nodes(root, rel, on_outer);
   if (obstacle.why != nullptr) {
-    if (ordered) nearest_obstacle = obstacle;
+    if (ordered) planning_obstacles.nearest_rows = obstacle;
     return;
   }
   if (ordered) offer_nearest_rows(root, rel, on_outer, order);

@@ -223,8 +223,7 @@ bool has_join_barrier(PlannerInfo *root, List *restrictlist) {
   return false;
 }
 
-PairsObstacle obstacle_in_order(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer,
-                                RelOptInfo *inner) {
+Obstacle obstacle_in_order(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner) {
   if (!keeps_first_sort_key(root))
     return {"a condition gives all pairs the same similarity", "Leave the similarity out of ORDER BY."};
   const auto *key = linitial_node(PathKey, root->query_pathkeys);

@@ -11,7 +11,7 @@ extern "C" {
 #include "nodes/pathnodes.h"
 }
 
-#include "pg/join/plan/pairs_obstacle.hpp"
+#include "pg/base/obstacle.hpp"
 
 namespace simjoin::pg {
 
@@ -21,7 +21,7 @@ bool has_join_barrier(PlannerInfo *root, List *restrictlist);
 
 // Returns why the first sort key, which is computed from a similarity of both sides, gives no pairs by
 // searches.
-PairsObstacle obstacle_in_order(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner);
+Obstacle obstacle_in_order(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner);
 
 // Offers the node for an inner join. Its inputs are repeatable.
 void offer_nearest_pairs(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

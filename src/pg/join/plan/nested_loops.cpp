@@ -22,9 +22,12 @@ extern "C" {
 #include "pg/join/clause/sums.hpp"
 #include "pg/join/clause/trigrams.hpp"
 #include "pg/join/plan/loop_obstacles.hpp"
-#include "pg/join/plan/pairs_obstacle.hpp"
 
 namespace simjoin::pg {
+
+bool reports_nested_loops() {
+  return explaining() || (Settings::enable_join() && Settings::notice_pairs() > 0);
+}
 
 bool computes_similarity(Node *expr) {
   SimilarityClause call = {};
@@ -265,11 +268,12 @@ bool reads_all_rows(const Plan *plan) {
 
 // Looks at the expressions of such a plan.
 void look_at_rows(Plan *plan, double loops, SlowLoop *slowest) {
+  const Obstacle &of_rows = planning_obstacles.nearest_rows;
   const double pairs = loops * (outerPlan(plan) == nullptr ? plan : outerPlan(plan))->plan_rows;
   for (List *part : {plan->qual, plan->targetlist}) {
     auto *expr = reinterpret_cast<Node *>(part);
     if (compares_outer_row(expr, nullptr))
-      note(slowest, pairs, nearest_obstacle.why != nullptr ? nearest_obstacle : per_row);
+      note(slowest, pairs, of_rows.why != nullptr ? of_rows : per_row);
     else if (compares_outer_query(expr, nullptr))
       note(slowest, pairs, of_query);
   }
@@ -318,7 +322,7 @@ void look_at_plan(Plan *plan, double loops, SlowLoop *slowest) {
   look_at_plan(innerPlan(plan), inner_loops, slowest);
 }
 
-void look_at_statement(const PlannedStmt *statement, PairsObstacle of_pairs) {
+void look_at_statement(const PlannedStmt *statement) {
   SlowLoop slowest = {};
   look_at_plan(statement->planTree, 1, &slowest);
   look_at_plans(statement->subplans, least_loops_of_subplan, &slowest);
@@ -326,7 +330,8 @@ void look_at_statement(const PlannedStmt *statement, PairsObstacle of_pairs) {
   const Obstacle obstacle =
       Settings::enable_join() ? slowest.obstacle : Obstacle{"simjoin.enable_join is off", nullptr};
   add_explain_note(psprintf("Similarity Join Not Used: %s", obstacle.why));
-  if (obstacle.why != no_bound.why) of_pairs = {};  // the similarity is computed for a condition
+  // Elsewhere the similarity is computed for a condition.
+  const Obstacle of_pairs = obstacle.why == no_bound.why ? planning_obstacles.nearest_pairs : Obstacle{};
   if (of_pairs.why != nullptr) add_explain_note(psprintf("Nearest Pairs Not Used: %s", of_pairs.why));
   if (!Settings::enable_join() || Settings::notice_pairs() == 0 || slowest.pairs < Settings::notice_pairs())
     return;
@@ -341,15 +346,12 @@ void look_at_statement(const PlannedStmt *statement, PairsObstacle of_pairs) {
 }
 
 PlannedStmt *plan_statement(Query *query, const char *text, int cursor_options, ParamListInfo parameters) {
-  const PairsObstacle around = exchange_pairs_obstacle({});
-  const Obstacle nearest_around = std::exchange(nearest_obstacle, {});
+  const PlanningObstacles around = std::exchange(planning_obstacles, {});
   PlannedStmt *statement = previous_planner_hook != nullptr
                                ? previous_planner_hook(query, text, cursor_options, parameters)
                                : standard_planner(query, text, cursor_options, parameters);
-  const PairsObstacle of_pairs = exchange_pairs_obstacle(around);
-  if (explaining() || (Settings::enable_join() && Settings::notice_pairs() > 0))
-    look_at_statement(statement, of_pairs);
-  nearest_obstacle = nearest_around;
+  if (reports_nested_loops()) look_at_statement(statement);
+  planning_obstacles = around;
   return statement;
 }
 

@@ -16,6 +16,9 @@ namespace simjoin::pg {
 // Returns whether the expression is a call of a measure, of pg_trgm or of an edit distance.
 bool computes_similarity(Node *expr);
 
+// Returns whether the plan of the statement that is being planned is looked at.
+bool reports_nested_loops();
+
 // Called once, when the module is loaded.
 void install_nested_loop_notices();
 

@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include "pg/base/compat.hpp"
+#include "pg/base/obstacle.hpp"
 #include "pg/base/settings.hpp"
 #include "pg/join/clause/match.hpp"
 #include "pg/join/plan/nearest_pairs.hpp"
@@ -16,10 +17,7 @@ extern "C" {
 namespace simjoin::pg {
 namespace {
 
-// Of the statement that is being planned.
-PairsObstacle obstacle_of_statement = {};
-
-constexpr PairsObstacle too_expensive = {
+constexpr Obstacle too_expensive = {
     "the planner estimates another plan to be cheaper",
     "If the estimate is wrong, ANALYZE the tables. A smaller LIMIT, or a condition such as "
     "jaccard_similarity(l, r) >= 0.3, leaves fewer pairs."};
@@ -52,7 +50,7 @@ int place_in_order(PlannerInfo *root, JoinedSides *sides) {
 }
 
 // Returns the obstacle in the query, beside its order.
-PairsObstacle obstacle_in_query(PlannerInfo *root, RelOptInfo *joinrel, JoinType jointype) {
+Obstacle obstacle_in_query(PlannerInfo *root, RelOptInfo *joinrel, JoinType jointype) {
   const Query *query = root->parse;
   if (!Settings::enable_nearest())
     return {"simjoin.enable_nearest is off", "SET simjoin.enable_nearest = on."};
@@ -81,18 +79,14 @@ PairsObstacle obstacle_in_query(PlannerInfo *root, RelOptInfo *joinrel, JoinType
 
 }  // namespace
 
-PairsObstacle exchange_pairs_obstacle(PairsObstacle obstacle) {
-  const PairsObstacle before = obstacle_of_statement;
-  obstacle_of_statement = obstacle;
-  return before;
-}
-
 void note_pairs_obstacle(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
                          JoinType jointype, List *restrictlist) {
+  Obstacle *noted = &planning_obstacles.nearest_pairs;
+  if (noted->why == too_expensive.why || !reports_nested_loops()) return;
   JoinedSides sides = {root, outer->relids, inner->relids};
   const int place = place_in_order(root, &sides);
-  if (place < 0 || obstacle_of_statement.why == too_expensive.why) return;
-  PairsObstacle obstacle = obstacle_in_query(root, joinrel, jointype);
+  if (place < 0) return;
+  Obstacle obstacle = obstacle_in_query(root, joinrel, jointype);
   if (obstacle.why == nullptr && place > 0)
     obstacle = {"the similarity is not the first sort key", "Sort by the similarity first."};
   if (obstacle.why == nullptr) obstacle = obstacle_in_order(root, joinrel, outer, inner);
@@ -100,8 +94,7 @@ void note_pairs_obstacle(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *out
     obstacle = {"a condition of a security barrier comes first",
                 "Let a role query that row-level security does not hold for."};
   if (obstacle.why == nullptr) obstacle = too_expensive;
-  if (obstacle_of_statement.why == nullptr || obstacle.why == too_expensive.why)
-    obstacle_of_statement = obstacle;
+  if (noted->why == nullptr || obstacle.why == too_expensive.why) *noted = obstacle;
 }
 
 }  // namespace simjoin::pg

@@ -9,15 +9,6 @@ extern "C" {
 
 namespace simjoin::pg {
 
-// Why the node does not find the pairs of a query, and what to write instead.
-struct PairsObstacle {
-  const char *why;  // NULL for none
-  const char *hint;
-};
-
-// Makes the obstacles of a statement, and returns those of the statement around it, for a later call.
-PairsObstacle exchange_pairs_obstacle(PairsObstacle obstacle);
-
 // Notes why the join cannot be one of the node, for the statement that is being planned, if its query sorts
 // by a similarity of the rows of both inputs. If it can be one, notes that the planner may find it too
 // expensive.
